@@ -1,0 +1,298 @@
+//! From tokens to text, item by item, as rustfmt would leave it.
+//!
+//! prettyplease prints whole files without blank lines between items and in time that bends with
+//! their size, so items are printed one by one and joined. What it prints is a fixed point of
+//! rustfmt at default settings after two mends: a blank line after each method, and derives on one
+//! line where they fit.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::model::Doc;
+use crate::prose::{self, Links};
+
+/// Prints one item.
+pub(crate) fn item(tokens: TokenStream) -> String {
+    let file: syn::File = syn::parse2(tokens).expect("the emitter makes whole items");
+    let printed = prettyplease::unparse(&file);
+    let lines: Vec<&str> = printed.trim_end().lines().collect();
+    let mut out = String::with_capacity(printed.len() + 64);
+    let mut at = 0;
+    while let Some(&line) = lines.get(at) {
+        let mended = mend(line, lines.get(at + 1..).unwrap_or_default());
+        let (text, taken) = mended.unwrap_or_else(|| (line.to_owned(), 0));
+        out.push_str(&text);
+        out.push('\n');
+        at += 1 + taken;
+        let next = lines.get(at).copied().unwrap_or_default();
+        if line == "    }" && next != "}" && !next.is_empty() {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Columns within which rustfmt keeps an array on one line.
+const ARRAY_WIDTH: usize = 60;
+/// Columns up to which rustfmt takes an element of an array for short, and packs several on a line.
+const SHORT_ELEMENT: usize = 10;
+
+/// What rustfmt makes of a line, where that differs, and how many of the lines after it are in it.
+fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
+    let indent = line.len() - line.trim_start().len();
+    // A derive or a signature that was broken and fits on one line.
+    let opens = line == "#[derive(" || (line.trim_start().contains("fn ") && line.ends_with('('));
+    if opens {
+        let closing = format!("{})", " ".repeat(indent));
+        let end = after.iter().position(|line| line.starts_with(&closing))?;
+        let parts: Vec<&str> = after.get(..end)?.iter().map(|part| part.trim()).collect();
+        let inner = parts.join(" ");
+        let tail = after.get(end)?.trim_start();
+        let joined = format!("{line}{}{tail}", inner.trim_end_matches(','));
+        let fits = joined.len() <= MAX_COLUMNS;
+        return (fits || line == "#[derive(").then_some((joined, end + 1));
+    }
+    // A constant that is too long for one line.
+    if line.len() > MAX_COLUMNS
+        && line.trim_start().starts_with("pub const")
+        && let Some((left, right)) = line.split_once(" = ")
+    {
+        return Some((format!("{left} =\n{}{right}", " ".repeat(indent + 4)), 0));
+    }
+    // An array that is too wide for one line.
+    if let Some((left, rest)) = line.split_once("&[")
+        && let Some((inner, tail)) = rest.rsplit_once(']')
+        && !inner.is_empty()
+        && !inner.contains(['[', '('])
+        && inner.len() > ARRAY_WIDTH
+    {
+        let pad = " ".repeat(indent + 4);
+        let elements: Vec<&str> = inner.split(", ").collect();
+        let mut text = format!("{left}&[\n");
+        if elements
+            .iter()
+            .all(|element| element.len() <= SHORT_ELEMENT)
+        {
+            let mut row = pad.clone();
+            for element in elements {
+                if row.len() + element.len() + 1 > MAX_COLUMNS {
+                    text.push_str(row.trim_end());
+                    text.push('\n');
+                    row.clone_from(&pad);
+                }
+                row.push_str(element);
+                row.push_str(", ");
+            }
+            text.push_str(row.trim_end());
+            text.push('\n');
+        } else {
+            for element in elements {
+                text.push_str(&format!("{pad}{element},\n"));
+            }
+        }
+        text.push_str(&format!("{}]{tail}", " ".repeat(indent)));
+        return Some((text, 0));
+    }
+    None
+}
+
+/// Documentation attributes: each line of prose as one.
+pub(crate) fn doc_attributes(lines: &[String]) -> TokenStream {
+    let attributes = lines.iter().map(|line| {
+        let text = if line.is_empty() {
+            String::new()
+        } else {
+            format!(" {line}")
+        };
+        quote!(#[doc = #text])
+    });
+    quote!(#(#attributes)*)
+}
+
+/// Documentation of an item: prose, then further paragraphs of Markdown.
+pub(crate) fn documented(doc: &Doc, links: Links<'_>, more: &[String]) -> TokenStream {
+    let mut lines = prose::lines(doc, links);
+    for paragraph in more {
+        lines.push(String::new());
+        lines.extend(paragraph.lines().map(str::to_owned));
+    }
+    doc_attributes(&lines)
+}
+
+/// Module documentation: `//!` lines.
+pub(crate) fn module_doc(lines: &[String]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        out.push_str("//!");
+        if !line.is_empty() {
+            out.push(' ');
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A number as people write it: `262_144`.
+pub(crate) fn number(value: i128) -> TokenStream {
+    let digits = value.unsigned_abs().to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        let left = digits.len() - index;
+        if index > 0 && left.is_multiple_of(3) && digits.len() > 4 {
+            grouped.push('_');
+        }
+        grouped.push(digit);
+    }
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{grouped}")
+        .parse()
+        .expect("digits are a literal")
+}
+
+/// `use` lines, sorted as rustfmt sorts them: one a path, in the groups std, crate.
+pub(crate) fn uses(groups: &[Vec<(String, Vec<String>)>]) -> String {
+    let mut out = String::new();
+    for group in groups {
+        let mut lines = Vec::new();
+        for (path, names) in group {
+            let mut names = names.clone();
+            names.sort_by(|a, b| use_key(a).cmp(&use_key(b)));
+            names.dedup();
+            match names.as_slice() {
+                [] => {}
+                [one] => lines.push(format!("use {path}::{one};\n")),
+                _ => lines.push(use_list(path, &names)),
+            }
+        }
+        if lines.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.extend(lines);
+    }
+    out
+}
+
+/// One `use` of the crate: names at its root, and names below modules of it.
+pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> String {
+    let mut names = root;
+    for (path, inner) in nested {
+        match inner.as_slice() {
+            [] => {}
+            [one] => names.push(format!("{path}::{one}")),
+            _ => names.push(format!("{path}::{{{}}}", inner.join(", "))),
+        }
+    }
+    names.sort_by(|a, b| use_key(a).cmp(&use_key(b)));
+    names.dedup();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!("use crate::{one};\n"),
+        _ => {
+            let flat = format!("use crate::{{{}}};\n", names.join(", "));
+            // rustfmt puts nested lists on lines of their own, and packs what stands between them.
+            if flat.len() <= MAX_COLUMNS && !names.iter().any(|name| name.contains('{')) {
+                return flat;
+            }
+            let mut out = String::from("use crate::{\n");
+            let mut line = String::new();
+            for name in &names {
+                let piece = if name.contains('{') {
+                    nested_lines(name)
+                } else {
+                    format!("{name},")
+                };
+                let fits = 4 + line.len() + 1 + piece.len() <= MAX_COLUMNS;
+                if !line.is_empty() && (!fits || name.contains('{') || line.contains('{')) {
+                    out.push_str(&format!("    {line}\n"));
+                    line.clear();
+                }
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(&piece);
+            }
+            out.push_str(&format!("    {line}\n}};\n"));
+            out
+        }
+    }
+}
+
+/// `path::{A, B},`, broken where it is too long.
+fn nested_lines(nested: &str) -> String {
+    if 4 + nested.len() + 1 <= MAX_COLUMNS {
+        return format!("{nested},");
+    }
+    let (path, list) = nested.split_once('{').unwrap_or((nested, ""));
+    let mut out = format!("{path}{{\n");
+    let mut line = String::new();
+    for name in list.trim_end_matches('}').split(", ") {
+        let piece = format!("{name},");
+        if !line.is_empty() && 8 + line.len() + 1 + piece.len() > MAX_COLUMNS {
+            out.push_str(&format!("        {line}\n"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&piece);
+    }
+    out.push_str(&format!("        {line}\n    }},"));
+    out
+}
+
+/// In a list, modules stand behind types: edition 2024 sorts by version, small letters last.
+fn use_key(name: &str) -> (bool, Vec<(u8, u64, String)>) {
+    let first = name.split("::").next().unwrap_or(name);
+    let small = first.starts_with(|c: char| c.is_ascii_lowercase());
+    (small, version_key(first))
+}
+
+/// Columns that a line of code may have.
+const MAX_COLUMNS: usize = 100;
+
+fn use_list(path: &str, names: &[String]) -> String {
+    let one_line = format!("use {path}::{{{}}};\n", names.join(", "));
+    if one_line.len() <= MAX_COLUMNS {
+        return one_line;
+    }
+    let mut out = format!("use {path}::{{\n");
+    let mut line = String::new();
+    for name in names {
+        let piece = format!("{name},");
+        if !line.is_empty() && 4 + line.len() + 1 + piece.len() > MAX_COLUMNS {
+            out.push_str(&format!("    {line}\n"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&piece);
+    }
+    out.push_str(&format!("    {line}\n}};\n"));
+    out
+}
+
+/// The order of edition 2024: small letters before capitals within a list is by kind, and digits
+/// compare as numbers.
+fn version_key(name: &str) -> Vec<(u8, u64, String)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() != digits)
+            .unwrap_or(rest.len());
+        let (part, tail) = rest.split_at(end);
+        if digits {
+            key.push((0, part.parse().unwrap_or(u64::MAX), part.to_owned()));
+        } else {
+            key.push((1, 0, part.to_owned()));
+        }
+        rest = tail;
+    }
+    key
+}

@@ -1,0 +1,39 @@
+//! Schema-first code generator for JSON-RPC protocols.
+
+pub mod artifact;
+pub mod canonical;
+pub mod cli;
+mod definition;
+pub mod diagnostic;
+pub mod emit;
+mod example;
+mod graph;
+pub mod model;
+mod names;
+mod prose;
+mod resolve;
+#[cfg(test)]
+mod runtime;
+pub mod source;
+
+use crate::{
+    diagnostic::{Diagnostic, Diagnostics},
+    model::Model,
+    source::Source,
+};
+
+/// Reads and resolves definitions.
+///
+/// # Errors
+///
+/// Every fault that was found, by place.
+pub fn compile(sources: &[Source]) -> Result<Model, Vec<Diagnostic>> {
+    let mut diagnostics = Diagnostics::default();
+    let definitions = definition::read(sources, &mut diagnostics);
+    let model = resolve::resolve(&definitions, &mut diagnostics);
+    if diagnostics.is_empty() {
+        Ok(model)
+    } else {
+        Err(diagnostics.into_sorted())
+    }
+}

@@ -1,0 +1,837 @@
+//! From definitions as written to the resolved [`Model`]: every reference is checked, every rule of
+//! naming and shape enforced, and every fault reported. Knows no file and no output.
+
+mod checks;
+mod name;
+mod types;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use self::name::Namer;
+use crate::{
+    definition::{Definitions, Given, Item, Items},
+    diagnostic::{Code, Diagnostics},
+    model::{
+        Class, Diagram, Direction, Doc, Document, Enum, EnumSource, EnumValue, ErrorDef, Hook,
+        Limit, Method, Model, Module, Name, Package, PayloadsDocument, Protocol, Replacement, Slot,
+        Timeout, Type,
+    },
+    names,
+    source::{At, Spanned},
+};
+
+/// Name of the enum of all hooks.
+pub(crate) const HOOK_POINT: &str = "HookPoint";
+/// Name of the enum of all errors.
+pub(crate) const ERROR_REASON: &str = "ErrorReason";
+
+/// Resolves definitions. The model is sound only if nothing was reported.
+pub(crate) fn resolve(definitions: &Definitions, diagnostics: &mut Diagnostics) -> Model {
+    let mut resolver = Resolver {
+        definitions,
+        diagnostics,
+        kinds: HashMap::new(),
+        used: HashSet::new(),
+    };
+    resolver.run()
+}
+
+/// What a definition name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Scalar,
+    Enum,
+    Type,
+}
+
+struct Resolver<'a> {
+    definitions: &'a Definitions,
+    diagnostics: &'a mut Diagnostics,
+    /// Scalars, enums and types share one namespace.
+    kinds: HashMap<String, Kind>,
+    /// Names of scalars, enums, types, modules, classes and timeouts that something refers to, each
+    /// behind a word for its kind.
+    used: HashSet<(&'static str, String)>,
+}
+
+impl Resolver<'_> {
+    fn run(&mut self) -> Model {
+        let definitions = self.definitions;
+        self.declare();
+
+        let protocol = self.protocol();
+        let package = self.package();
+        let payloads = self.payloads();
+        let modules = self.modules();
+        let classes = self.classes();
+        let limits = self.limits();
+        let errors = self.errors();
+        let timeouts = self.timeouts();
+        let slots = self.slots();
+        let mut enums = self.enums(&modules);
+        self.built_in_enums(&mut enums, &errors);
+        let scalars = self.scalars(&modules);
+        let types = self.types(&modules, &enums);
+        let methods = self.methods(&classes, &types);
+        let hooks = self.hooks(&types, &enums, &timeouts, &slots);
+        let diagrams = self.diagrams(&methods);
+
+        let model = Model {
+            protocol,
+            package,
+            payloads,
+            modules,
+            classes,
+            limits,
+            scalars,
+            enums,
+            types,
+            methods,
+            errors,
+            timeouts,
+            slots,
+            hooks,
+            diagrams,
+        };
+        self.rust_type_names(&model);
+        // A name that was not understood makes what it stood for look unused.
+        if !self.diagnostics.leave_names_open() {
+            self.reachable(&model);
+            self.unused(definitions);
+        }
+        if self.diagnostics.is_empty() {
+            self.examples(&model);
+        }
+        model
+    }
+
+    /// Enters all names of scalars, enums and types, and reports those that stand twice.
+    fn declare(&mut self) {
+        let definitions = self.definitions;
+        let mut places: BTreeMap<&str, At> = BTreeMap::new();
+        let names = definitions
+            .scalars
+            .iter()
+            .map(|item| (&item.name, Kind::Scalar))
+            .chain(
+                definitions
+                    .enums
+                    .iter()
+                    .map(|item| (&item.name, Kind::Enum)),
+            )
+            .chain(
+                definitions
+                    .types
+                    .iter()
+                    .map(|item| (&item.name, Kind::Type)),
+            );
+        for (name, kind) in names {
+            if let Some(&first) = places.get(name.value.as_str()) {
+                self.duplicate("type, enum or scalar", name, first);
+                continue;
+            }
+            places.insert(&name.value, name.at);
+            if matches!(name.value.as_str(), HOOK_POINT | ERROR_REASON) {
+                self.diagnostics.report(
+                    Code::ReservedName,
+                    name.at,
+                    format!("`{}` is built in", name.value),
+                    "it is the enum of all hooks or of all errors; choose another name",
+                );
+            }
+            self.kinds.insert(name.value.clone(), kind);
+        }
+        if !definitions.hooks.is_empty() {
+            self.kinds.insert(HOOK_POINT.to_owned(), Kind::Enum);
+        }
+        if !definitions.errors.is_empty() {
+            self.kinds.insert(ERROR_REASON.to_owned(), Kind::Enum);
+        }
+    }
+
+    fn duplicate(&mut self, what: &str, name: &Spanned<String>, first: At) {
+        self.diagnostics
+            .report(
+                Code::Duplicate,
+                name.at,
+                format!("the {what} `{}` is defined twice", name.value),
+                "remove or rename one of the two",
+            )
+            .label("defined again here")
+            .also(first, "first defined here");
+    }
+
+    /// Items sorted by name; of several with one name the first counts and the others are reported.
+    fn sorted<'d, T>(&mut self, what: &str, items: &'d Items<T>) -> Vec<&'d Item<T>> {
+        let mut sorted: Vec<&Item<T>> = items.iter().collect();
+        sorted.sort_by(|a, b| (&a.name.value, a.name.at).cmp(&(&b.name.value, b.name.at)));
+        let mut kept: Vec<&Item<T>> = Vec::with_capacity(sorted.len());
+        for item in sorted {
+            match kept.last() {
+                Some(last) if last.name.value == item.name.value => {
+                    let first = last.name.at;
+                    self.duplicate(what, &item.name, first);
+                }
+                _ => kept.push(item),
+            }
+        }
+        kept
+    }
+
+    fn use_name(&mut self, kind: &'static str, name: &str) {
+        self.used.insert((kind, name.to_owned()));
+    }
+
+    // Sections that stand once.
+
+    fn once<'d, T>(&mut self, what: &str, found: &'d [(At, T)], needed: bool) -> Option<&'d T> {
+        if let [(first, _), again, ..] = found {
+            self.diagnostics
+                .report(
+                    Code::Duplicate,
+                    again.0,
+                    format!("`[{what}]` stands twice"),
+                    "keep one of the two",
+                )
+                .label("defined again here")
+                .also(*first, "first defined here");
+        }
+        if found.is_empty() && needed {
+            let at = At {
+                file: 0,
+                start: 0,
+                end: 0,
+            };
+            self.diagnostics.report(
+                Code::MissingKey,
+                at,
+                format!("no definition file has `[{what}]`"),
+                format!("add a table `[{what}]`, by convention in `protocol.toml`"),
+            );
+        }
+        found.first().map(|(_, def)| def)
+    }
+
+    fn protocol(&mut self) -> Protocol {
+        let def = self.once("protocol", &self.definitions.protocol, true);
+        let id = self.canonical(def.and_then(|def| def.id.as_ref()));
+        let title = self.canonical(def.and_then(|def| def.title.as_ref()));
+        Protocol {
+            id,
+            title,
+            major: given(def.and_then(|def| def.major.as_ref())),
+            doc: doc(def.and_then(|def| def.doc.as_ref())),
+        }
+    }
+
+    fn package(&mut self) -> Package {
+        let def = self.once("package", &self.definitions.package, true);
+        if let Some(name) = def.and_then(|def| def.name.as_ref())
+            && !name
+                .value
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+        {
+            self.diagnostics.report(
+                Code::BadName,
+                name.at,
+                format!("`{}` is no package name", name.value),
+                "use small letters, digits and dashes",
+            );
+        }
+        let directory = self.path(def.and_then(|def| def.directory.as_ref()));
+        let index = self.path(def.and_then(|def| def.index.as_ref()));
+        if let Some(index) = def.and_then(|def| def.index.as_ref())
+            && !index.value.contains(".generated.")
+        {
+            self.diagnostics.report(
+                Code::BadName,
+                index.at,
+                "the path of the index does not say that it is generated",
+                "put `.generated.` into its file name, such as `docs/PROTOCOL.generated.md`",
+            );
+        }
+        Package {
+            name: given(def.and_then(|def| def.name.as_ref())),
+            version: given(def.and_then(|def| def.version.as_ref())),
+            description: given(def.and_then(|def| def.description.as_ref())),
+            repository: def
+                .and_then(|def| def.repository.as_ref())
+                .map(|text| text.value.clone()),
+            directory,
+            index,
+        }
+    }
+
+    fn payloads(&mut self) -> Option<PayloadsDocument> {
+        let def = self.once("payloads", &self.definitions.payloads, false)?;
+        if let Some(name) = &def.error_data {
+            self.object_name(name, "the type of the structured data of an error");
+        }
+        Some(PayloadsDocument {
+            id: self.canonical(def.id.as_ref()),
+            title: self.canonical(def.title.as_ref()),
+            error_data: def.error_data.as_ref().map(|name| name.value.clone()),
+        })
+    }
+
+    /// A path below the root, with `/` and without `..`.
+    fn path(&mut self, text: Option<&Spanned<String>>) -> String {
+        let Some(text) = text else {
+            return String::new();
+        };
+        let sound = !text.value.is_empty()
+            && text
+                .value
+                .split('/')
+                .all(|part| !part.is_empty() && part != "." && part != "..")
+            && !text.value.contains(['\\', ':']);
+        if !sound {
+            self.diagnostics.report(
+                Code::BadName,
+                text.at,
+                format!("`{}` is no path below the root", text.value),
+                "write a relative path with `/` and without `..`",
+            );
+        }
+        text.value.clone()
+    }
+
+    /// Text that stands in a canonical document.
+    fn canonical(&mut self, text: Option<&Spanned<String>>) -> String {
+        let Some(text) = text else {
+            return String::new();
+        };
+        let bad = text
+            .value
+            .chars()
+            .find(|&c| c.is_control() || matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'));
+        if let Some(bad) = bad {
+            self.diagnostics.report(
+                Code::BadCharacter,
+                text.at,
+                format!(
+                    "U+{:04X} cannot stand in a canonical document",
+                    u32::from(bad)
+                ),
+                "JSON writers escape control characters, `<`, `>`, `&`, U+2028 and U+2029 in \
+                 different ways, so the contract has none of them; use other words",
+            );
+        }
+        text.value.clone()
+    }
+
+    // Sections of named items.
+
+    fn modules(&mut self) -> Vec<Module> {
+        let mut namer = Namer::new("module");
+        let items = self.sorted("module", &self.definitions.modules);
+        let mut modules = Vec::new();
+        for item in items {
+            let at = item.name.at;
+            let name = namer.name(self, &item.name, None, names::snake);
+            if name.rust != name.wire || matches!(name.rust.as_str(), "mod" | "lib") {
+                self.diagnostics.report(
+                    Code::BadName,
+                    at,
+                    format!("`{}` is no name for a Rust module", name.wire),
+                    "use small letters, digits and underscores, and no keyword",
+                );
+            }
+            let document = match item.def.document.as_ref().map(|text| text.value.as_str()) {
+                Some("contract") | None => Document::Contract,
+                Some("payloads") => {
+                    if self.definitions.payloads.is_empty() {
+                        self.diagnostics.report(
+                            Code::MissingKey,
+                            at,
+                            format!(
+                                "module `{}` stands in the payloads document, and there is no `[payloads]`",
+                                name.wire
+                            ),
+                            "add a table `[payloads]` with `id` and `title`",
+                        );
+                    }
+                    Document::Payloads
+                }
+                Some(_) => {
+                    let text = item.def.document.as_ref().expect("matched as given");
+                    self.diagnostics.report(
+                        Code::WrongType,
+                        text.at,
+                        format!("there is no document `{}`", text.value),
+                        "write `contract` or `payloads`",
+                    );
+                    Document::Contract
+                }
+            };
+            modules.push((
+                given(item.def.order.as_ref()),
+                Module {
+                    name: name.wire,
+                    document,
+                    doc: doc(item.def.doc.as_ref()),
+                },
+            ));
+        }
+        by_order(modules, |module| module.name.clone())
+    }
+
+    fn classes(&mut self) -> Vec<Class> {
+        let mut namer = Namer::new("class");
+        let mut classes = Vec::new();
+        for item in self.sorted("class", &self.definitions.classes) {
+            let name = namer.name(self, &item.name, item.def.rust.as_ref(), names::upper_camel);
+            classes.push((
+                given(item.def.order.as_ref()),
+                Class {
+                    name,
+                    doc: doc(item.def.doc.as_ref()),
+                },
+            ));
+        }
+        by_order(classes, |class| class.name.wire.clone())
+    }
+
+    fn limits(&mut self) -> Vec<Limit> {
+        let mut namer = Namer::new("limit");
+        let mut limits = Vec::new();
+        for item in self.sorted("limit", &self.definitions.limits) {
+            let rust = item.def.rust.as_ref();
+            limits.push(Limit {
+                name: namer.name(self, &item.name, rust, names::screaming_snake),
+                value: given(item.def.value.as_ref()),
+                unit: given(item.def.unit.as_ref()),
+                doc: doc(item.def.doc.as_ref()),
+            });
+        }
+        limits
+    }
+
+    fn errors(&mut self) -> Vec<ErrorDef> {
+        let mut namer = Namer::new("error");
+        let mut errors = Vec::new();
+        for item in self.sorted("error", &self.definitions.errors) {
+            let rust = item.def.rust.as_ref();
+            errors.push(ErrorDef {
+                name: namer.name(self, &item.name, rust, names::upper_camel),
+                code: given(item.def.code.as_ref()),
+                retryable: given(item.def.retryable.as_ref()),
+                message: self.canonical(item.def.message.as_ref()),
+                doc: doc(item.def.doc.as_ref()),
+            });
+        }
+        errors
+    }
+
+    fn timeouts(&mut self) -> Vec<Timeout> {
+        let mut namer = Namer::new("timeout family");
+        let mut timeouts = Vec::new();
+        for item in self.sorted("timeout family", &self.definitions.timeouts) {
+            let rust = item.def.rust.as_ref();
+            timeouts.push(Timeout {
+                name: namer.name(self, &item.name, rust, names::upper_camel),
+                millis: given(item.def.millis.as_ref()),
+                doc: doc(item.def.doc.as_ref()),
+            });
+        }
+        timeouts
+    }
+
+    fn slots(&mut self) -> Vec<Slot> {
+        let mut namer = Namer::new("slot");
+        let mut slots = Vec::new();
+        for item in self.sorted("slot", &self.definitions.slots) {
+            let rust = item.def.rust.as_ref();
+            slots.push(Slot {
+                name: namer.name(self, &item.name, rust, names::upper_camel),
+                parameter: item
+                    .def
+                    .parameter
+                    .as_ref()
+                    .map(|parameter| parameter.value.clone()),
+                doc: doc(item.def.doc.as_ref()),
+            });
+        }
+        slots
+    }
+
+    fn enums(&mut self, modules: &[Module]) -> BTreeMap<String, Enum> {
+        let mut enums = BTreeMap::new();
+        for item in self.sorted("enum", &self.definitions.enums) {
+            let name = self.type_name(&item.name, item.def.rust.as_ref());
+            let module = self.module_of(item, modules);
+            let mut namer = Namer::new("value");
+            let mut values = Vec::new();
+            for (value, def) in &item.def.values {
+                values.push(EnumValue {
+                    name: namer.name(self, value, def.rust.as_ref(), names::variant),
+                    doc: doc(def.doc.as_ref()),
+                });
+            }
+            if values.is_empty() {
+                self.diagnostics.report(
+                    Code::Infinite,
+                    item.name.at,
+                    format!("enum `{}` has no value", item.name.value),
+                    "add at least one value, or remove the enum",
+                );
+            }
+            enums.insert(
+                item.name.value.clone(),
+                Enum {
+                    name,
+                    source: EnumSource::Declared,
+                    module,
+                    doc: doc(item.def.doc.as_ref()),
+                    values,
+                },
+            );
+        }
+        enums
+    }
+
+    /// Adds the enums of all hooks and of all errors.
+    fn built_in_enums(&mut self, enums: &mut BTreeMap<String, Enum>, errors: &[ErrorDef]) {
+        let mut add = |name: &str, source, doc: &str, values: Vec<EnumValue>| {
+            if !values.is_empty() {
+                enums.insert(
+                    name.to_owned(),
+                    Enum {
+                        name: Name {
+                            wire: name.to_owned(),
+                            rust: name.to_owned(),
+                        },
+                        source,
+                        module: String::new(),
+                        doc: Doc(doc.to_owned()),
+                        values,
+                    },
+                );
+            }
+        };
+        let reasons = errors
+            .iter()
+            .map(|error| EnumValue {
+                name: error.name.clone(),
+                doc: error.doc.clone(),
+            })
+            .collect();
+        add(
+            ERROR_REASON,
+            EnumSource::Errors,
+            "Why a call failed. Each reason has one JSON-RPC code, one message and one answer to \
+             the question whether a retry can help.",
+            reasons,
+        );
+        let mut namer = Namer::new("hook");
+        let points = self
+            .sorted("hook", &self.definitions.hooks)
+            .into_iter()
+            .map(|item| EnumValue {
+                name: namer.name(self, &item.name, item.def.rust.as_ref(), names::upper_camel),
+                doc: doc(item.def.doc.as_ref()),
+            })
+            .collect();
+        add(
+            HOOK_POINT,
+            EnumSource::Hooks,
+            "A point in the work of the host at which extensions are asked or told.",
+            points,
+        );
+    }
+
+    fn methods(&mut self, classes: &[Class], types: &BTreeMap<String, Type>) -> Vec<Method> {
+        let mut namer = Namer::new("method");
+        let mut methods = Vec::new();
+        for item in self.sorted("method", &self.definitions.methods) {
+            let def = &item.def;
+            let direction = self.direction(def.direction.as_ref());
+            if let Some(class) = &def.class {
+                if !classes.iter().any(|known| known.name.wire == class.value) {
+                    let known: Vec<String> = classes
+                        .iter()
+                        .map(|known| known.name.wire.clone())
+                        .collect();
+                    self.unresolved("class", class, &known);
+                }
+                self.use_name("class", &class.value);
+            }
+            for name in def.params.iter().chain(&def.result) {
+                self.object_name(name, "the params or result of a method");
+                if let Some(ty) = types.get(&name.value) {
+                    self.in_contract(name, &ty.module);
+                }
+            }
+            let notification = direction.is_notification();
+            self.fits_direction(item, notification, "result", def.result.as_ref());
+            self.fits_direction(
+                item,
+                notification,
+                "result_example",
+                def.result_example.as_ref(),
+            );
+            methods.push(Method {
+                name: namer.name(self, &item.name, def.rust.as_ref(), names::upper_camel),
+                direction,
+                class: given(def.class.as_ref()),
+                params: given(def.params.as_ref()),
+                result: def.result.as_ref().map(|name| name.value.clone()),
+                doc: doc(def.doc.as_ref()),
+                example: given(def.example.as_ref()),
+                result_example: def.result_example.as_ref().map(|text| text.value.clone()),
+            });
+        }
+        methods
+    }
+
+    fn diagrams(&mut self, methods: &[Method]) -> Vec<Diagram> {
+        let mut diagrams = Vec::new();
+        for item in self.sorted("diagram", &self.definitions.diagrams) {
+            let mut steps = Vec::new();
+            for step in item.def.steps.iter().flat_map(|steps| &steps.value) {
+                if !methods.iter().any(|method| method.name.wire == step.value) {
+                    let known: Vec<String> = methods
+                        .iter()
+                        .map(|method| method.name.wire.clone())
+                        .collect();
+                    self.unresolved("method", step, &known);
+                }
+                steps.push(step.value.clone());
+            }
+            diagrams.push((
+                given(item.def.order.as_ref()),
+                Diagram {
+                    name: item.name.value.clone(),
+                    steps,
+                    doc: doc(item.def.doc.as_ref()),
+                },
+            ));
+        }
+        by_order(diagrams, |diagram| diagram.name.clone())
+    }
+
+    fn direction(&mut self, text: Option<&Spanned<String>>) -> Direction {
+        let Some(text) = text else {
+            return Direction::HostToExtensionRequest;
+        };
+        let found = Direction::ALL
+            .into_iter()
+            .find(|direction| direction.as_str() == text.value);
+        found.unwrap_or_else(|| {
+            let known: Vec<String> = Direction::ALL
+                .iter()
+                .map(|direction| direction.as_str().to_owned())
+                .collect();
+            self.unresolved("direction", text, &known);
+            Direction::HostToExtensionRequest
+        })
+    }
+
+    /// A request has a result, a notification has none.
+    fn fits_direction<T>(
+        &mut self,
+        item: &Item<T>,
+        notification: bool,
+        key: &str,
+        given: Option<&Spanned<String>>,
+    ) {
+        match given {
+            Some(text) if notification => {
+                self.diagnostics.report(
+                    Code::Conflict,
+                    text.at,
+                    format!("`{}` is a notification and has `{key}`", item.name.value),
+                    format!("remove `{key}`: a notification is not answered"),
+                );
+            }
+            None if !notification => {
+                self.diagnostics.report(
+                    Code::MissingKey,
+                    item.name.at,
+                    format!("`{}` is a request and has no `{key}`", item.name.value),
+                    format!("add `{key} = …`: a request is answered"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn hooks(
+        &mut self,
+        types: &BTreeMap<String, Type>,
+        enums: &BTreeMap<String, Enum>,
+        timeouts: &[Timeout],
+        slots: &[Slot],
+    ) -> Vec<Hook> {
+        let mut hooks = Vec::new();
+        // Their names were checked with the enum of all hooks.
+        let points: Vec<Name> = enums
+            .get(HOOK_POINT)
+            .map(|points| {
+                points
+                    .values
+                    .iter()
+                    .map(|value| value.name.clone())
+                    .collect()
+            })
+            .unwrap_or_default();
+        for name in points {
+            let Some(item) = self
+                .definitions
+                .hooks
+                .iter()
+                .filter(|item| item.name.value == name.wire)
+                .min_by_key(|item| item.name.at)
+            else {
+                continue;
+            };
+            let def = &item.def;
+            if let Some(timeout) = &def.timeout {
+                if !timeouts
+                    .iter()
+                    .any(|known| known.name.wire == timeout.value)
+                {
+                    let known: Vec<String> = timeouts
+                        .iter()
+                        .map(|known| known.name.wire.clone())
+                        .collect();
+                    self.unresolved("timeout family", timeout, &known);
+                }
+                self.use_name("timeout", &timeout.value);
+            }
+            if let Some(slot) = &def.slot
+                && !slots.iter().any(|known| known.name.wire == slot.value)
+            {
+                let known: Vec<String> =
+                    slots.iter().map(|known| known.name.wire.clone()).collect();
+                self.unresolved("slot", slot, &known);
+            }
+            let ty = def.payload.as_ref().and_then(|payload| {
+                self.object_name(payload, "the payload of a hook");
+                types.get(&payload.value)
+            });
+            if let (Some(payload), Some(ty)) = (&def.payload, ty) {
+                self.in_payloads(payload, &ty.module);
+            }
+            let replacement = self.replacement(item, ty);
+            hooks.push(Hook {
+                name,
+                payload: given(def.payload.as_ref()),
+                timeout: given(def.timeout.as_ref()),
+                slot: def.slot.as_ref().map(|slot| slot.value.clone()),
+                decisions: sorted_names(def.decisions.as_ref()),
+                adopts: self.members(ty, def.adopts.as_ref(), |_| true, "a member"),
+                fixed: self.fixed(item, ty, enums),
+                replacement,
+                doc: doc(def.doc.as_ref()),
+            });
+        }
+        hooks
+    }
+
+    fn replacement(
+        &mut self,
+        item: &Item<crate::definition::HookDef>,
+        ty: Option<&Type>,
+    ) -> Replacement {
+        let Some(def) = &item.def.replacement else {
+            return Replacement::default();
+        };
+        let any = |_: &crate::model::Field| true;
+        let text = |field: &crate::model::Field| checks::is_text(&field.ty);
+        Replacement {
+            required: self.members(ty, def.required.as_ref(), any, "a member"),
+            non_empty: self.members(ty, def.non_empty.as_ref(), text, "a string member"),
+            any_of: self.members(ty, def.any_of.as_ref(), any, "a member"),
+            object_text: self.members(ty, def.object_text.as_ref(), text, "a string member"),
+        }
+    }
+
+    // Pieces.
+
+    fn unresolved(&mut self, what: &str, name: &Spanned<String>, known: &[String]) {
+        let help = match crate::definition::nearest(&name.value, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.len() <= 12 && !known.is_empty() => {
+                format!("there are `{}`", known.join("`, `"))
+            }
+            None => format!("define it, or name a {what} that is defined"),
+        };
+        self.diagnostics.report(
+            Code::Unresolved,
+            name.at,
+            format!("there is no {what} `{}`", name.value),
+            help,
+        );
+    }
+
+    /// A reference to an object type.
+    fn object_name(&mut self, name: &Spanned<String>, role: &str) {
+        match self.kinds.get(&name.value) {
+            Some(Kind::Type) => self.use_name("type", &name.value),
+            Some(Kind::Scalar | Kind::Enum) => {
+                self.diagnostics.report(
+                    Code::WrongType,
+                    name.at,
+                    format!("{role} is an object, and `{}` is not", name.value),
+                    "name one of `[types]`",
+                );
+            }
+            None => {
+                let known: Vec<String> = self
+                    .definitions
+                    .types
+                    .iter()
+                    .map(|item| item.name.value.clone())
+                    .collect();
+                self.unresolved("type", name, &known);
+            }
+        }
+    }
+
+    fn module_of<T>(&mut self, item: &Item<T>, modules: &[Module]) -> String {
+        let Some(module) = &item.module else {
+            self.diagnostics.report(
+                Code::MissingKey,
+                item.name.at,
+                format!("the file of `{}` names no module", item.name.value),
+                "add `module = \"…\"` at the top of the file: one of `[modules]`",
+            );
+            return String::new();
+        };
+        if !modules.iter().any(|known| known.name == module.value) {
+            let known: Vec<String> = modules.iter().map(|known| known.name.clone()).collect();
+            self.unresolved("module", module, &known);
+        }
+        self.use_name("module", &module.value);
+        module.value.clone()
+    }
+}
+
+fn given<T: Clone + Default>(value: Option<&Spanned<T>>) -> T {
+    value.map(|value| value.value.clone()).unwrap_or_default()
+}
+
+fn doc(text: Option<&Spanned<String>>) -> Doc {
+    Doc(given(text).trim().to_owned())
+}
+
+fn sorted_names(names: Option<&Spanned<Vec<Spanned<String>>>>) -> Vec<String> {
+    let mut names: Vec<String> = names
+        .map(|names| names.value.iter().map(|name| name.value.clone()).collect())
+        .unwrap_or_default();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn by_order<T>(mut items: Vec<(u64, T)>, name: impl Fn(&T) -> String) -> Vec<T> {
+    items.sort_by_key(|(order, item)| (*order, name(item)));
+    items.into_iter().map(|(_, item)| item).collect()
+}
+
+/// A key that was given and says `true`.
+fn is_set(flag: &Given<bool>) -> bool {
+    flag.as_ref().is_some_and(|flag| flag.value)
+}

@@ -1,0 +1,4 @@
+//! What no single crate can prove.
+
+mod contract;
+mod drift;

@@ -151,9 +151,7 @@ impl ErrorReason {
                 "The extension did not answer an intercept within its timeout."
             }
             Self::Internal => "An internal extension protocol error occurred.",
-            Self::InvalidParams => {
-                "The params do not match the registered method schema."
-            }
+            Self::InvalidParams => "The params do not match the registered method schema.",
             Self::ProtocolError => "The extension protocol frame or envelope is invalid.",
             Self::ProviderFailed => "The extension provider stream failed.",
             Self::ProviderInterrupted => "The extension provider stream was interrupted.",
@@ -161,25 +159,30 @@ impl ErrorReason {
                 "The extension did not shut down within the requested timeout."
             }
             Self::StreamCancelled => "The provider stream was cancelled.",
-            Self::StreamGap => {
-                "A provider stream chunk is missing from the ordered sequence."
-            }
-            Self::UnknownMethod => {
-                "The method is not registered in Extension Protocol v1."
-            }
-            Self::UnsupportedVersion => {
-                "The peer's extension protocol version is not supported."
-            }
+            Self::StreamGap => "A provider stream chunk is missing from the ordered sequence.",
+            Self::UnknownMethod => "The method is not registered in Extension Protocol v1.",
+            Self::UnsupportedVersion => "The peer's extension protocol version is not supported.",
         }
     }
 
     /// Whether the same call may succeed later.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
-        matches!(
-            self, Self::ContentRefExpired | Self::InterceptTimeout | Self::Internal |
-            Self::ProviderFailed | Self::ProviderInterrupted | Self::ShutdownTimeout |
-            Self::StreamGap
-        )
+        match self {
+            Self::CapabilityNotDeclared
+            | Self::FrameTooLarge
+            | Self::InvalidParams
+            | Self::ProtocolError
+            | Self::StreamCancelled
+            | Self::UnknownMethod
+            | Self::UnsupportedVersion => false,
+            Self::ContentRefExpired
+            | Self::InterceptTimeout
+            | Self::Internal
+            | Self::ProviderFailed
+            | Self::ProviderInterrupted
+            | Self::ShutdownTimeout
+            | Self::StreamGap => true,
+        }
     }
 }

@@ -8,9 +8,9 @@ use crate::{
     DecodeError, RawJson, ReplacementRules, WireType,
     payloads::{
         AgentBeforeStartPayload, CompactionCompletePayload, CompactionPreparePayload,
-        ContextPreparePayload, FrontendEventPayload, InputReceivePayload, PermissionDecisionPayload,
-        ProviderRequestPayload, ProviderResponsePayload, SessionPayload, SystemPromptBuildPayload,
-        ToolAfterPayload, ToolBeforePayload,
+        ContextPreparePayload, FrontendEventPayload, InputReceivePayload,
+        PermissionDecisionPayload, ProviderRequestPayload, ProviderResponsePayload, SessionPayload,
+        SystemPromptBuildPayload, ToolAfterPayload, ToolBeforePayload,
     },
 };
 
@@ -192,10 +192,9 @@ impl HookPoint {
             | Self::SessionSave
             | Self::SessionStart
             | Self::SystemPromptBuild => Duration::from_secs(30),
-            Self::InputReceive
-            | Self::PermissionDecision
-            | Self::ToolAfter
-            | Self::ToolBefore => Duration::from_secs(5),
+            Self::InputReceive | Self::PermissionDecision | Self::ToolAfter | Self::ToolBefore => {
+                Duration::from_secs(5)
+            }
         }
     }
 
@@ -203,10 +202,9 @@ impl HookPoint {
     #[must_use]
     pub const fn slot(self) -> Option<Slot> {
         match self {
-            Self::AgentBeforeStart
-            | Self::InputReceive
-            | Self::ToolAfter
-            | Self::ToolBefore => None,
+            Self::AgentBeforeStart | Self::InputReceive | Self::ToolAfter | Self::ToolBefore => {
+                None
+            }
             Self::CompactionComplete | Self::CompactionPrepare => Some(Slot::Compaction),
             Self::ContextPrepare => Some(Slot::Context),
             Self::FrontendEvent => Some(Slot::FrontendEvents),
@@ -242,9 +240,7 @@ impl HookPoint {
             | Self::SystemPromptBuild
             | Self::ToolAfter
             | Self::ToolBefore => &["block", "continue", "replace"],
-            Self::PermissionDecision => {
-                &["allow", "block", "continue", "deny", "replace"]
-            }
+            Self::PermissionDecision => &["allow", "block", "continue", "deny", "replace"],
         }
     }
 
@@ -266,9 +262,7 @@ impl HookPoint {
             Self::FrontendEvent => &["detail", "text"],
             Self::InputReceive => &["text"],
             Self::ProviderRequest => &["request"],
-            Self::ProviderResponse => {
-                &["calls", "reasoning", "signature", "text", "usage"]
-            }
+            Self::ProviderResponse => &["calls", "reasoning", "signature", "text", "usage"],
             Self::SystemPromptBuild => &["prompt"],
             Self::ToolAfter => &["isError", "result"],
             Self::ToolBefore => &["arguments", "name"],

@@ -254,24 +254,47 @@ impl MethodName {
     /// Who sends it.
     #[must_use]
     pub const fn direction(self) -> Direction {
-        if matches!(
-            self, Self::Event | Self::Initialize | Self::Initialized | Self::Intercept |
-            Self::ProviderCatalog | Self::StreamCancel | Self::StreamOpen |
-            Self::ResourcesChanged | Self::Shutdown | Self::UiAction | Self::UiSubmit
-        ) {
-            Direction::HostToExtension
-        } else {
-            Direction::ExtensionToHost
+        match self {
+            Self::Event
+            | Self::Initialize
+            | Self::Initialized
+            | Self::Intercept
+            | Self::ProviderCatalog
+            | Self::StreamCancel
+            | Self::StreamOpen
+            | Self::ResourcesChanged
+            | Self::Shutdown
+            | Self::UiAction
+            | Self::UiSubmit => Direction::HostToExtension,
+            Self::StreamChunk
+            | Self::StreamEnd
+            | Self::ContentRead
+            | Self::UiPublish
+            | Self::UiRequest => Direction::ExtensionToHost,
         }
     }
 
     /// Whether it is a notification, which is not answered.
     #[must_use]
     pub const fn is_notification(self) -> bool {
-        matches!(
-            self, Self::Event | Self::Initialized | Self::StreamChunk | Self::StreamEnd |
-            Self::ResourcesChanged
-        )
+        match self {
+            Self::Event
+            | Self::Initialized
+            | Self::StreamChunk
+            | Self::StreamEnd
+            | Self::ResourcesChanged => true,
+            Self::Initialize
+            | Self::Intercept
+            | Self::ProviderCatalog
+            | Self::StreamCancel
+            | Self::StreamOpen
+            | Self::Shutdown
+            | Self::UiAction
+            | Self::UiSubmit
+            | Self::ContentRead
+            | Self::UiPublish
+            | Self::UiRequest => false,
+        }
     }
 
     /// What it is about.
@@ -279,18 +302,14 @@ impl MethodName {
     pub const fn class(self) -> MethodClass {
         match self {
             Self::Event | Self::ResourcesChanged => MethodClass::Observation,
-            Self::Initialize | Self::Initialized | Self::Shutdown => {
-                MethodClass::Lifecycle
-            }
+            Self::Initialize | Self::Initialized | Self::Shutdown => MethodClass::Lifecycle,
             Self::Intercept => MethodClass::Intercept,
             Self::ProviderCatalog
             | Self::StreamCancel
             | Self::StreamChunk
             | Self::StreamEnd
             | Self::StreamOpen => MethodClass::Provider,
-            Self::UiAction | Self::UiSubmit | Self::UiPublish | Self::UiRequest => {
-                MethodClass::Ui
-            }
+            Self::UiAction | Self::UiSubmit | Self::UiPublish | Self::UiRequest => MethodClass::Ui,
             Self::ContentRead => MethodClass::Content,
         }
     }

@@ -19,8 +19,8 @@ pub use self::intercept::{
 };
 pub use self::lifecycle::{
     ActionId, Generation, HostCapabilities, InitializeParams, InitializeParamsRequired,
-    InitializeResult, InitializedParams, ManifestExpectation, NonBlank, ProtocolId, ProtocolVersion,
-    SessionContext, SessionId, ShutdownParams, ShutdownResult, UiHost,
+    InitializeResult, InitializedParams, ManifestExpectation, NonBlank, ProtocolId,
+    ProtocolVersion, SessionContext, SessionId, ShutdownParams, ShutdownResult, UiHost,
 };
 pub use self::provider::{
     ChunkType, ProviderCatalogParams, ProviderCatalogResult, ProviderChunk, ProviderDescriptor,

@@ -6,15 +6,15 @@
 use crate::{
     runtime::strict,
     types::content::{
-        ContentEncoding, ContentReadParams, ContentReadResult, ContentRef,
-        ExternalizedField, JsonPointer, Sha256,
+        ContentEncoding, ContentReadParams, ContentReadResult, ContentRef, ExternalizedField,
+        JsonPointer, Sha256,
     },
 };
 
 strict::object! {
     ContentReadParams, "ContentReadParams" {
         0: "contentRef" => content_ref: required(strict::Plain),
-        1: "offset" => offset: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        1: "offset" => offset: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
     params false
 }
@@ -22,11 +22,11 @@ strict::object! {
 strict::object! {
     ContentReadResult, "ContentReadResult" {
         0: "contentRef" => content_ref: required(strict::Plain),
-        1: "offset" => offset: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        1: "offset" => offset: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         2: "dataBase64" => data_base64: required(strict::Plain),
         3: "encoding" => encoding: required(strict::Plain),
-        4: "nextOffset" => next_offset: optional(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        5: "totalBytes" => total_bytes: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        4: "nextOffset" => next_offset: optional(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        5: "totalBytes" => total_bytes: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         6: "sha256" => sha256: required(strict::Plain),
     }
 }
@@ -35,7 +35,7 @@ strict::object! {
     ExternalizedField, "ExternalizedField" {
         0: "jsonPointer" => json_pointer: required(strict::Plain),
         1: "contentRef" => content_ref: required(strict::Plain),
-        2: "totalBytes" => total_bytes: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        2: "totalBytes" => total_bytes: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         3: "sha256" => sha256: required(strict::Plain),
     }
 }

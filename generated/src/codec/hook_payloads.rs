@@ -7,9 +7,8 @@ use crate::{
     payloads::hook_payloads::{
         AgentBeforeStartPayload, CompactionCompletePayload, CompactionPreparePayload,
         ContextPreparePayload, FrontendEventPayload, HostDecision, InputReceivePayload,
-        PermissionDecisionPayload, ProviderRequestPayload, ProviderResponsePayload,
-        SessionPayload, SessionPhase, SystemPromptBuildPayload, ToolAfterPayload,
-        ToolBeforePayload,
+        PermissionDecisionPayload, ProviderRequestPayload, ProviderResponsePayload, SessionPayload,
+        SessionPhase, SystemPromptBuildPayload, ToolAfterPayload, ToolBeforePayload,
     },
     runtime::strict,
 };
@@ -18,7 +17,7 @@ strict::object! {
     AgentBeforeStartPayload, "AgentBeforeStartPayload" {
         0: "sessionId" => session_id: zero_if_absent(strict::Plain),
         1: "model" => model: zero_if_absent(strict::Plain),
-        2: "toolCount" => tool_count: zero_if_absent(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        2: "toolCount" => tool_count: zero_if_absent(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
 }
 

@@ -22,10 +22,10 @@ strict::object! {
 strict::object! {
     InterceptParams, "InterceptParams" {
         0: "event" => event: required(strict::Plain),
-        1: "seq" => seq: required(strict::Unsigned { min: 1, max: u64::MAX }),
+        1: "seq" => seq: required(strict::Integer { min: 1, max: u64::MAX }),
         2: "payload" => payload: required(strict::Plain),
         3: "externalized" => externalized: optional(strict::List(strict::Plain)),
-        4: "timeoutMillis" => timeout_millis: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        4: "timeoutMillis" => timeout_millis: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
     params false
 }

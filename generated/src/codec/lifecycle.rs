@@ -58,7 +58,7 @@ strict::object! {
         4: "replaces" => replaces: optional(strict::List(strict::Plain)),
         5: "providers" => providers: optional(strict::List(strict::Plain)),
         6: "uiActions" => ui_actions: optional(strict::List(strict::Plain)),
-        7: "stateSchemaVersion" => state_schema_version: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        7: "stateSchemaVersion" => state_schema_version: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
 }
 
@@ -70,7 +70,7 @@ strict::object! {
 
 strict::object! {
     ShutdownParams, "ShutdownParams" {
-        0: "timeoutMillis" => timeout_millis: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        0: "timeoutMillis" => timeout_millis: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
     params false
 }
@@ -92,7 +92,7 @@ strict::values! {
 
 strict::text! { ActionId: "a string that is not blank" }
 
-strict::number! { Generation: u64, strict::Unsigned { min: 0, max: u64::MAX } }
+strict::count! { Generation: u64, strict::Integer { min: 0, max: u64::MAX } }
 
 strict::text! { NonBlank: "a string that is not blank" }
 

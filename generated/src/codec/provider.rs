@@ -6,12 +6,11 @@
 use crate::{
     runtime::strict,
     types::provider::{
-        ChunkType, ProviderCatalogParams, ProviderCatalogResult, ProviderChunk,
-        ProviderDescriptor, ProviderError, ProviderErrorCode, ProviderMessage,
-        ProviderRef, ProviderRequest, ProviderResponseFormat, ProviderToolCall,
-        ProviderToolSchema, ProviderUsage, Role, StreamCancelParams, StreamCancelResult,
-        StreamChunkParams, StreamEndParams, StreamId, StreamOpenParams, StreamOpenResult,
-        ToolCallId, ToolName,
+        ChunkType, ProviderCatalogParams, ProviderCatalogResult, ProviderChunk, ProviderDescriptor,
+        ProviderError, ProviderErrorCode, ProviderMessage, ProviderRef, ProviderRequest,
+        ProviderResponseFormat, ProviderToolCall, ProviderToolSchema, ProviderUsage, Role,
+        StreamCancelParams, StreamCancelResult, StreamChunkParams, StreamEndParams, StreamId,
+        StreamOpenParams, StreamOpenResult, ToolCallId, ToolName,
     },
 };
 
@@ -32,7 +31,7 @@ strict::object! {
         0: "ref" => ref_: required(strict::Plain),
         1: "displayName" => display_name: optional(strict::Plain),
         2: "model" => model: optional(strict::Plain),
-        3: "contextWindow" => context_window: optional(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        3: "contextWindow" => context_window: optional(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         4: "vision" => vision: optional(strict::Plain),
         5: "tools" => tools: optional(strict::Plain),
         6: "reasoning" => reasoning: optional(strict::Plain),
@@ -64,7 +63,7 @@ strict::object! {
 strict::object! {
     StreamChunkParams, "StreamChunkParams" {
         0: "streamId" => stream_id: required(strict::Plain),
-        1: "seq" => seq: required(strict::Unsigned { min: 1, max: i64::MAX.unsigned_abs() }),
+        1: "seq" => seq: required(strict::Integer { min: 1, max: i64::MAX.unsigned_abs() }),
         2: "chunk" => chunk: required(strict::Plain),
     }
     params false
@@ -76,7 +75,7 @@ strict::object! {
         1: "text" => text: optional(strict::Plain),
         2: "signature" => signature: optional(strict::Plain),
         3: "toolCall" => tool_call: optional(strict::Plain),
-        4: "argChars" => arg_chars: optional(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        4: "argChars" => arg_chars: optional(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         5: "usage" => usage: optional(strict::Plain),
         6: "error" => error: optional(strict::Plain),
     }
@@ -99,12 +98,12 @@ strict::object! {
 
 strict::object! {
     ProviderUsage, "ProviderUsage" {
-        0: "promptTokens" => prompt_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        1: "completionTokens" => completion_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        2: "totalTokens" => total_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        3: "cacheHitTokens" => cache_hit_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        4: "cacheMissTokens" => cache_miss_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
-        5: "reasoningTokens" => reasoning_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        0: "promptTokens" => prompt_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        1: "completionTokens" => completion_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        2: "totalTokens" => total_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        3: "cacheHitTokens" => cache_hit_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        4: "cacheMissTokens" => cache_miss_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
+        5: "reasoningTokens" => reasoning_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         6: "finishReason" => finish_reason: optional(strict::Plain),
     }
 }
@@ -119,7 +118,7 @@ strict::object! {
 strict::object! {
     StreamEndParams, "StreamEndParams" {
         0: "streamId" => stream_id: required(strict::Plain),
-        1: "lastSeq" => last_seq: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        1: "lastSeq" => last_seq: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         2: "error" => error: optional(strict::Plain),
         3: "interrupted" => interrupted: optional(strict::Plain),
     }
@@ -133,7 +132,7 @@ strict::object! {
         2: "model" => model: optional(strict::Plain),
         3: "effort" => effort: optional(strict::Plain),
         4: "request" => request: required(strict::Plain),
-        5: "seqBase" => seq_base: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        5: "seqBase" => seq_base: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
     }
     params false
 }
@@ -142,7 +141,7 @@ strict::object! {
     ProviderRequest, "ProviderRequest" {
         0: "messages" => messages: required(strict::List(strict::Plain)),
         1: "tools" => tools: required(strict::List(strict::Plain)),
-        2: "maxTokens" => max_tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        2: "maxTokens" => max_tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         3: "temperature" => temperature: optional(strict::Number { min: None, max: None }),
         4: "responseFormat" => response_format: optional(strict::Plain),
     }

@@ -6,9 +6,9 @@
 use crate::{
     runtime::strict,
     types::ui::{
-        SurfaceId, UiActionDecl, UiActionParams, UiActionResult, UiPublishParams,
-        UiPublishResult, UiRequestKind, UiRequestParams, UiRequestResult, UiSubmitParams,
-        UiSubmitResult, UiSurfaceKind,
+        SurfaceId, UiActionDecl, UiActionParams, UiActionResult, UiPublishParams, UiPublishResult,
+        UiRequestKind, UiRequestParams, UiRequestResult, UiSubmitParams, UiSubmitResult,
+        UiSurfaceKind,
     },
 };
 

@@ -5,9 +5,8 @@
 
 use crate::{
     payloads::ui_payloads::{
-        FieldKey, Label, UiCardAction, UiCardField, UiCardPayload, UiFormField,
-        UiFormPayload, UiNotificationPayload, UiRequestPayload, UiSeverity,
-        UiStatusPayload,
+        FieldKey, Label, UiCardAction, UiCardField, UiCardPayload, UiFormField, UiFormPayload,
+        UiNotificationPayload, UiRequestPayload, UiSeverity, UiStatusPayload,
     },
     runtime::strict,
 };

@@ -210,15 +210,9 @@ impl UiPublishParams {
     /// When it is not that document; the error names the place within it.
     pub fn document(&self) -> Result<UiPublishParamsDocument, DecodeError> {
         match self.kind {
-            UiSurfaceKind::Status => {
-                self.payload.decode().map(UiPublishParamsDocument::Status)
-            }
-            UiSurfaceKind::Card => {
-                self.payload.decode().map(UiPublishParamsDocument::Card)
-            }
-            UiSurfaceKind::Form => {
-                self.payload.decode().map(UiPublishParamsDocument::Form)
-            }
+            UiSurfaceKind::Status => self.payload.decode().map(UiPublishParamsDocument::Status),
+            UiSurfaceKind::Card => self.payload.decode().map(UiPublishParamsDocument::Card),
+            UiSurfaceKind::Form => self.payload.decode().map(UiPublishParamsDocument::Form),
             UiSurfaceKind::Notification => {
                 self.payload.decode().map(UiPublishParamsDocument::Notification)
             }
@@ -315,15 +309,9 @@ impl UiRequestParams {
     /// When it is not that document; the error names the place within it.
     pub fn document(&self) -> Result<UiRequestParamsDocument, DecodeError> {
         match self.kind {
-            UiRequestKind::Confirm => {
-                self.payload.decode().map(UiRequestParamsDocument::Confirm)
-            }
-            UiRequestKind::Input => {
-                self.payload.decode().map(UiRequestParamsDocument::Input)
-            }
-            UiRequestKind::Select => {
-                self.payload.decode().map(UiRequestParamsDocument::Select)
-            }
+            UiRequestKind::Confirm => self.payload.decode().map(UiRequestParamsDocument::Confirm),
+            UiRequestKind::Input => self.payload.decode().map(UiRequestParamsDocument::Input),
+            UiRequestKind::Select => self.payload.decode().map(UiRequestParamsDocument::Select),
             UiRequestKind::Multiselect => {
                 self.payload.decode().map(UiRequestParamsDocument::Multiselect)
             }

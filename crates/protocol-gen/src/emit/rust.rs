@@ -67,7 +67,7 @@ pub fn emit(model: &Model) -> Vec<Artifact> {
             ));
         }
     }
-    files.extend(package::runtime());
+    files.extend(package::runtime(model));
     files
         .into_iter()
         .map(|(path, text)| Artifact {

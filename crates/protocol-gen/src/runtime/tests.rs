@@ -83,7 +83,7 @@ struct Usage {
 
 strict::object! {
     Usage, "Usage" {
-        0: "tokens" => tokens: required(strict::Unsigned { min: 0, max: i64::MAX.unsigned_abs() }),
+        0: "tokens" => tokens: required(strict::Integer { min: 0, max: i64::MAX.unsigned_abs() }),
         1: "price" => price: optional(strict::Number { min: Some(0), max: None }),
     }
 }
@@ -129,7 +129,7 @@ struct Message {
 strict::object! {
     Message, "Message" {
         0: "id" => id: required(strict::Plain),
-        1: "seq" => seq: required(strict::Unsigned { min: 1, max: i64::MAX.unsigned_abs() }),
+        1: "seq" => seq: required(strict::Integer { min: 1, max: i64::MAX.unsigned_abs() }),
         2: "chunk" => chunk: required(strict::Plain),
         3: "chunks" => chunks: optional(strict::List(strict::Plain)),
         4: "table" => table: optional(strict::Map(strict::Plain)),
@@ -137,7 +137,7 @@ strict::object! {
         6: "content" => content: optional(strict::Plain),
         7: "parameters" => parameters: optional(strict::Plain),
         8: "digest" => digest: optional(strict::Plain),
-        9: "level" => level: zero_if_absent(strict::Signed { min: -5, max: i64::MAX }),
+        9: "level" => level: zero_if_absent(strict::Integer { min: -5, max: i64::MAX }),
         10: "mood" => mood: optional_or_empty(strict::OrEmpty),
         11: "next" => next: optional(strict::Boxed(strict::Plain)),
     }

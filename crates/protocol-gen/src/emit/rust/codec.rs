@@ -1,6 +1,6 @@
 //! How the types are read and written: one table a type, in a private file beside each module.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{Roles, header, print::number, scalar, types};
 use crate::{
@@ -94,15 +94,8 @@ pub(super) fn module_file(model: &Model, module: &Module, roles: &Roles<'_>) -> 
     };
     let mut uses = foreign;
     uses.push("runtime::strict".to_owned());
-    uses.push(match names.as_slice() {
-        [one] => format!("{folder}::{}::{one}", module.name),
-        _ => format!("{folder}::{}::{{{}}}", module.name, names.join(", ")),
-    });
-    uses.sort();
-    let tokens: proc_macro2::TokenStream = format!("use crate::{{{}}};", uses.join(", "))
-        .parse()
-        .expect("names and paths are tokens");
-    out.push_str(&super::print::item(tokens));
+    let path = format!("{folder}::{}", module.name);
+    out.push_str(&super::print::nested_use(uses, &[(path.as_str(), names)]));
     for ty in objects {
         out.push('\n');
         out.push_str(&object(model, ty));
@@ -118,7 +111,7 @@ pub(super) fn module_file(model: &Model, module: &Module, roles: &Roles<'_>) -> 
             (ScalarKind::Integer(integer), _) => {
                 let _ = writeln!(
                     out,
-                    "strict::number! {{ {name}: {}, {} }}",
+                    "strict::count! {{ {name}: {}, {} }}",
                     scalar::rust_integer(*integer),
                     integer_codec(*integer)
                 );
@@ -235,11 +228,6 @@ fn codec(ty: &TypeRef) -> String {
 }
 
 fn integer_codec(integer: Integer) -> String {
-    let name = if integer.unsigned_in_rust() {
-        "Unsigned"
-    } else {
-        "Signed"
-    };
     let bound = |value: i128| match value {
         value if value == i128::from(i64::MAX) && integer.width == Width::I64 => {
             if integer.unsigned_in_rust() {
@@ -253,7 +241,7 @@ fn integer_codec(integer: Integer) -> String {
         value => number(value).to_string().replace(' ', ""),
     };
     format!(
-        "strict::{name} {{ min: {}, max: {} }}",
+        "strict::Integer {{ min: {}, max: {} }}",
         bound(integer.lowest()),
         bound(integer.highest())
     )
@@ -342,4 +330,75 @@ fn values(def: &Enum) -> String {
 /// A Rust string literal.
 fn literal(text: &str) -> String {
     proc_macro2::Literal::string(text).to_string()
+}
+
+/// The parts of the runtime that the codecs use, besides those that every crate has.
+pub(super) fn parts(model: &Model) -> BTreeSet<&'static str> {
+    let mut parts = BTreeSet::new();
+    let fields = model.types.values().flat_map(|ty| &ty.fields);
+    for field in fields {
+        parts.insert(presence(field));
+        if field.empty_is_absent {
+            parts.insert("or_empty");
+        } else if field.non_blank {
+            parts.insert("non_blank");
+        } else if !field.externalizable {
+            codec_parts(&field.ty, &mut parts);
+        }
+        if field.boxed {
+            parts.insert("boxed");
+        }
+    }
+    // These are written in terms of another.
+    if parts.contains("optional")
+        || parts.contains("optional_or_empty")
+        || parts.contains("zero_if_absent")
+    {
+        parts.insert("required");
+    }
+    if model.types.values().any(|ty| !ty.rules.is_empty()) {
+        parts.insert("rules");
+    }
+    if !model.enums.is_empty() {
+        parts.insert("values");
+    }
+    for scalar in model.scalars.values() {
+        match &scalar.kind {
+            ScalarKind::String { lower_hex, .. } => {
+                parts.insert("text");
+                if lower_hex.is_some() {
+                    parts.insert("lower_hex");
+                }
+            }
+            ScalarKind::Integer(_) => {
+                parts.extend(["count", "integer"]);
+            }
+        }
+    }
+    parts
+}
+
+fn codec_parts(ty: &TypeRef, parts: &mut BTreeSet<&'static str>) {
+    match ty {
+        TypeRef::Integer(_) => {
+            parts.insert("integer");
+        }
+        TypeRef::Number { .. } => {
+            parts.insert("number");
+        }
+        TypeRef::List(inner) => {
+            parts.insert("list");
+            codec_parts(inner, parts);
+        }
+        TypeRef::Map(inner) => {
+            parts.insert("map");
+            codec_parts(inner, parts);
+        }
+        TypeRef::String
+        | TypeRef::Bool
+        | TypeRef::Json
+        | TypeRef::Scalar(_)
+        | TypeRef::Enum(_)
+        | TypeRef::Object(_) => {}
+    }
 }

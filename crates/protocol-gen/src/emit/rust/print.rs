@@ -52,6 +52,39 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         let fits = joined.len() <= MAX_COLUMNS;
         return (fits || line == "#[derive(").then_some((joined, end + 1));
     }
+    // Patterns that were broken and fit on one line.
+    let alternatives = after
+        .iter()
+        .take_while(|line| line.trim_start().starts_with("| "))
+        .count();
+    if alternatives > 0
+        && !line.trim_start().starts_with("| ")
+        && let Some((last, rest)) = after.get(..alternatives).and_then(<[&str]>::split_last)
+        && let Some((pattern, body)) = last.split_once(" => ")
+    {
+        let mut patterns = line.to_owned();
+        for part in rest.iter().copied().chain([pattern]) {
+            patterns.push(' ');
+            patterns.push_str(part.trim());
+        }
+        let whole = format!("{patterns} => {body}");
+        if whole.len() <= MAX_COLUMNS {
+            return Some((whole, alternatives));
+        }
+        let opened = format!("{patterns} => {{");
+        let expression = body.strip_suffix(',')?;
+        let pad = " ".repeat(indent);
+        let block = format!("{opened}\n{pad}    {expression}\n{pad}}}");
+        return (opened.len() <= MAX_COLUMNS).then_some((block, alternatives));
+    }
+    // An arm whose expression was put in a block and fits on one line.
+    if let (Some(left), [expression, close, ..]) = (line.strip_suffix("=> {"), after)
+        && close.trim() == "}"
+        && !expression.trim_end().ends_with([';', '{', '(', ','])
+    {
+        let joined = format!("{left}=> {},", expression.trim());
+        return (joined.len() <= MAX_COLUMNS).then_some((joined, 2));
+    }
     // A constant that is too long for one line.
     if line.len() > MAX_COLUMNS
         && line.trim_start().starts_with("pub const")
@@ -194,7 +227,8 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
         _ => {
             let flat = format!("use crate::{{{}}};\n", names.join(", "));
             // rustfmt puts nested lists on lines of their own, and packs what stands between them.
-            if flat.len() <= MAX_COLUMNS && !names.iter().any(|name| name.contains('{')) {
+            if flat.trim_end().len() <= USE_COLUMNS && !names.iter().any(|name| name.contains('{'))
+            {
                 return flat;
             }
             let mut out = String::from("use crate::{\n");
@@ -205,7 +239,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                 } else {
                     format!("{name},")
                 };
-                let fits = 4 + line.len() + 1 + piece.len() <= MAX_COLUMNS;
+                let fits = 4 + line.len() + 1 + piece.len() <= USE_LINE_COLUMNS;
                 if !line.is_empty() && (!fits || name.contains('{') || line.contains('{')) {
                     out.push_str(&format!("    {line}\n"));
                     line.clear();
@@ -223,7 +257,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
 
 /// `path::{A, B},`, broken where it is too long.
 fn nested_lines(nested: &str) -> String {
-    if 4 + nested.len() + 1 <= MAX_COLUMNS {
+    if 4 + nested.len() + 1 <= USE_COLUMNS {
         return format!("{nested},");
     }
     let (path, list) = nested.split_once('{').unwrap_or((nested, ""));
@@ -231,7 +265,7 @@ fn nested_lines(nested: &str) -> String {
     let mut line = String::new();
     for name in list.trim_end_matches('}').split(", ") {
         let piece = format!("{name},");
-        if !line.is_empty() && 8 + line.len() + 1 + piece.len() > MAX_COLUMNS {
+        if !line.is_empty() && 8 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
             out.push_str(&format!("        {line}\n"));
             line.clear();
         }
@@ -253,17 +287,21 @@ fn use_key(name: &str) -> (bool, Vec<(u8, u64, String)>) {
 
 /// Columns that a line of code may have.
 const MAX_COLUMNS: usize = 100;
+/// Columns within which rustfmt keeps a list of names in a `use` on one line.
+const USE_COLUMNS: usize = 98;
+/// Columns of a line within such a list.
+const USE_LINE_COLUMNS: usize = 99;
 
 fn use_list(path: &str, names: &[String]) -> String {
     let one_line = format!("use {path}::{{{}}};\n", names.join(", "));
-    if one_line.len() <= MAX_COLUMNS {
+    if one_line.trim_end().len() <= USE_COLUMNS {
         return one_line;
     }
     let mut out = format!("use {path}::{{\n");
     let mut line = String::new();
     for name in names {
         let piece = format!("{name},");
-        if !line.is_empty() && 4 + line.len() + 1 + piece.len() > MAX_COLUMNS {
+        if !line.is_empty() && 4 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
             out.push_str(&format!("    {line}\n"));
             line.clear();
         }

@@ -65,20 +65,10 @@ pub(super) fn errors(model: &Model, roles: &Roles<'_>) -> String {
         let message = &error.message;
         quote!(Self::#name => #message,)
     });
-    let retryable: Vec<_> = model
-        .errors
-        .iter()
-        .filter(|error| error.retryable)
-        .map(|error| {
-            let name = format_ident!("{}", error.name.rust);
-            quote!(Self::#name)
-        })
-        .collect();
-    let retryable = if retryable.is_empty() {
-        quote!(false)
-    } else {
-        quote!(matches!(self, #(#retryable)|*))
-    };
+    let retryable = arms(model.errors.iter().map(|error| {
+        let retryable = error.retryable;
+        (error.name.rust.as_str(), quote!(#retryable))
+    }));
     out.push('\n');
     out.push_str(&item(quote! {
         impl ErrorReason {
@@ -97,7 +87,7 @@ pub(super) fn errors(model: &Model, roles: &Roles<'_>) -> String {
             /// Whether the same call may succeed later.
             #[must_use]
             pub const fn is_retryable(self) -> bool {
-                #retryable
+                match self { #retryable }
             }
         }
     }));
@@ -341,24 +331,18 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
         let (name, wire) = (format_ident!("{}", method.name.rust), &method.name.wire);
         quote!(#wire => Some(Self::#name),)
     });
-    let group = |wanted: &dyn Fn(&Method) -> bool| {
-        let names: Vec<_> = model
-            .methods
-            .iter()
-            .filter(|method| wanted(method))
-            .map(|method| {
-                let name = format_ident!("{}", method.name.rust);
-                quote!(Self::#name)
-            })
-            .collect();
-        if names.is_empty() {
-            quote!(false)
+    let notification = arms(model.methods.iter().map(|method| {
+        let notification = method.direction.is_notification();
+        (method.name.rust.as_str(), quote!(#notification))
+    }));
+    let directions = arms(model.methods.iter().map(|method| {
+        let direction = if method.direction.from_host() {
+            quote!(Direction::HostToExtension)
         } else {
-            quote!(matches!(self, #(#names)|*))
-        }
-    };
-    let notification = group(&|method| method.direction.is_notification());
-    let from_host = group(&|method| method.direction.from_host());
+            quote!(Direction::ExtensionToHost)
+        };
+        (method.name.rust.as_str(), direction)
+    }));
     let classes = arms(model.methods.iter().map(|method| {
         let class = model
             .classes
@@ -395,13 +379,13 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
                 /// Who sends it.
                 #[must_use]
                 pub const fn direction(self) -> Direction {
-                    if #from_host { Direction::HostToExtension } else { Direction::ExtensionToHost }
+                    match self { #directions }
                 }
 
                 /// Whether it is a notification, which is not answered.
                 #[must_use]
                 pub const fn is_notification(self) -> bool {
-                    #notification
+                    match self { #notification }
                 }
 
                 /// What it is about.

@@ -600,13 +600,7 @@ pub enum SessionPhase {
 
 impl SessionPhase {
     /// Every value.
-    pub const ALL: &[Self] = &[
-        Self::Start,
-        Self::End,
-        Self::Load,
-        Self::Save,
-        Self::Rotate,
-    ];
+    pub const ALL: &[Self] = &[Self::Start, Self::End, Self::Load, Self::Save, Self::Rotate];
     /// The value on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

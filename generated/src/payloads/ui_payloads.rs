@@ -6,7 +6,8 @@
 use std::fmt;
 
 use crate::{
-    InvalidValue, RawJson, runtime::strict,
+    InvalidValue, RawJson,
+    runtime::strict,
     types::{ActionId, UiRequestKind},
 };
 
@@ -108,7 +109,10 @@ impl UiCardField {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(key: FieldKey, value: impl Into<String>) -> Self {
-        Self { key, value: value.into() }
+        Self {
+            key,
+            value: value.into(),
+        }
     }
 }
 

@@ -27,7 +27,10 @@ impl ContentReadParams {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(content_ref: ContentRef, offset: u64) -> Self {
-        Self { content_ref, offset }
+        Self {
+            content_ref,
+            offset,
+        }
     }
 }
 

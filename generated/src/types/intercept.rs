@@ -10,8 +10,8 @@
 
 use std::fmt;
 
-use crate::{Externalizable, HookPoint, RawJson};
 use super::ExternalizedField;
+use crate::{Externalizable, HookPoint, RawJson};
 
 /// News from a hook point: what happened.
 ///

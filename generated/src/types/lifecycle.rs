@@ -10,8 +10,8 @@
 
 use std::fmt;
 
-use crate::{InvalidValue, runtime::strict};
 use super::{ProviderDescriptor, UiActionDecl};
+use crate::{InvalidValue, runtime::strict};
 
 /// What the host expects of the extension, and where it runs.
 ///

@@ -12,8 +12,8 @@
 
 use std::fmt;
 
-use crate::{Externalizable, InvalidValue, RawJson, runtime::strict};
 use super::NonBlank;
+use crate::{Externalizable, InvalidValue, RawJson, runtime::strict};
 
 /// Asks for all models.
 ///
@@ -207,9 +207,7 @@ impl ProviderDescriptor {
         mut self,
         warn_on_missing_tool_call_reasoning: bool,
     ) -> Self {
-        self.warn_on_missing_tool_call_reasoning = Some(
-            warn_on_missing_tool_call_reasoning,
-        );
+        self.warn_on_missing_tool_call_reasoning = Some(warn_on_missing_tool_call_reasoning);
         self
     }
 
@@ -312,7 +310,11 @@ impl StreamChunkParams {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(stream_id: StreamId, seq: u64, chunk: ProviderChunk) -> Self {
-        Self { stream_id, seq, chunk }
+        Self {
+            stream_id,
+            seq,
+            chunk,
+        }
     }
 }
 

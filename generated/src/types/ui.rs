@@ -11,6 +11,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use super::{ActionId, Generation, SessionId};
 use crate::{
     DecodeError, InvalidValue, RawJson,
     payloads::{
@@ -18,7 +19,6 @@ use crate::{
     },
     runtime::strict,
 };
-use super::{ActionId, Generation, SessionId};
 
 /// An action that a user invoked.
 ///
@@ -76,7 +76,10 @@ impl UiActionResult {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(accepted: bool) -> Self {
-        Self { accepted, message: None }
+        Self {
+            accepted,
+            message: None,
+        }
     }
 
     /// Sets `message`.
@@ -338,7 +341,10 @@ impl UiRequestResult {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(cancelled: bool) -> Self {
-        Self { cancelled, values: None }
+        Self {
+            cancelled,
+            values: None,
+        }
     }
 
     /// Sets `values`.
@@ -367,7 +373,10 @@ impl UiActionDecl {
     /// Creates the value from its required members.
     #[must_use]
     pub fn new(action_id: ActionId) -> Self {
-        Self { action_id, label: None }
+        Self {
+            action_id,
+            label: None,
+        }
     }
 
     /// Sets `label`.
@@ -396,12 +405,7 @@ pub enum UiRequestKind {
 
 impl UiRequestKind {
     /// Every value.
-    pub const ALL: &[Self] = &[
-        Self::Confirm,
-        Self::Input,
-        Self::Select,
-        Self::Multiselect,
-    ];
+    pub const ALL: &[Self] = &[Self::Confirm, Self::Input, Self::Select, Self::Multiselect];
     /// The value on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

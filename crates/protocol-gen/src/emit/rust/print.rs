@@ -34,6 +34,8 @@ pub(crate) fn item(tokens: TokenStream) -> String {
 
 /// Columns within which rustfmt keeps an array on one line.
 const ARRAY_WIDTH: usize = 60;
+/// Columns within which rustfmt keeps the members of a struct expression on one line.
+const STRUCT_WIDTH: usize = 18;
 /// Columns up to which rustfmt takes an element of an array for short, and packs several on a line.
 const SHORT_ELEMENT: usize = 10;
 
@@ -77,6 +79,13 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         let block = format!("{opened}\n{pad}    {expression}\n{pad}}}");
         return (opened.len() <= MAX_COLUMNS).then_some((block, alternatives));
     }
+    // A call with one argument that was broken and fits on one line.
+    if let (true, [argument, close, ..]) = (line.ends_with("= Some("), after)
+        && close.trim() == ");"
+    {
+        let joined = format!("{line}{});", argument.trim().trim_end_matches(','));
+        return (joined.len() <= MAX_COLUMNS).then_some((joined, 2));
+    }
     // An arm whose expression was put in a block and fits on one line.
     if let (Some(left), [expression, close, ..]) = (line.strip_suffix("=> {"), after)
         && close.trim() == "}"
@@ -91,6 +100,34 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         && let Some((left, right)) = line.split_once(" = ")
     {
         return Some((format!("{left} =\n{}{right}", " ".repeat(indent + 4)), 0));
+    }
+    // An array that was broken and fits on one line.
+    if line.ends_with("&[") {
+        let end = after
+            .iter()
+            .position(|line| line.trim_start().starts_with(']'))?;
+        let parts: Vec<&str> = after.get(..end)?.iter().map(|part| part.trim()).collect();
+        let inner = parts.join(" ");
+        let inner = inner.trim_end_matches(',');
+        let joined = format!("{line}{inner}{}", after.get(end)?.trim_start());
+        let fits = inner.len() <= ARRAY_WIDTH && joined.len() <= MAX_COLUMNS;
+        return fits.then_some((joined, end + 1));
+    }
+    // A struct expression that is too wide for one line.
+    if let Some(inner) = line
+        .trim_start()
+        .strip_prefix("Self { ")
+        .and_then(|rest| rest.strip_suffix(" }"))
+        && inner.len() > STRUCT_WIDTH
+    {
+        let pad = " ".repeat(indent);
+        let mut text = format!("{pad}Self {{\n");
+        for member in inner.split(", ") {
+            text.push_str(&format!("{pad}    {member},\n"));
+        }
+        text.push_str(&pad);
+        text.push('}');
+        return Some((text, 0));
     }
     // An array that is too wide for one line.
     if let Some((left, rest)) = line.split_once("&[")
@@ -240,7 +277,9 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                     format!("{name},")
                 };
                 let fits = 4 + line.len() + 1 + piece.len() <= USE_LINE_COLUMNS;
-                if !line.is_empty() && (!fits || name.contains('{') || line.contains('{')) {
+                // Names pack; paths stand alone.
+                let alone = name.contains("::") || line.contains("::");
+                if !line.is_empty() && (!fits || alone) {
                     out.push_str(&format!("    {line}\n"));
                     line.clear();
                 }

@@ -273,11 +273,7 @@ impl<'a> Emitter<'a> {
             if !in_group && !out.is_empty() {
                 out.push('\n');
             }
-            out = if in_group {
-                insert_before_super(&out, &own)
-            } else {
-                out + &own
-            };
+            out.push_str(&own);
         }
         out
     }
@@ -637,17 +633,6 @@ pub(super) fn enumeration(def: &Enum, links: prose::Links<'_>) -> Vec<String> {
             }
         }),
     ]
-}
-
-/// `crate` sorts before `super`.
-fn insert_before_super(uses: &str, own: &str) -> String {
-    match uses.find("use super::") {
-        Some(at) => {
-            let (before, after) = uses.split_at(at);
-            format!("{before}{own}{after}")
-        }
-        None => format!("{uses}{own}"),
-    }
 }
 
 pub(super) fn field_ident(field: &Field) -> proc_macro2::Ident {

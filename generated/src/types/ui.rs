@@ -212,14 +212,15 @@ impl UiPublishParams {
     ///
     /// When it is not that document; the error names the place within it.
     pub fn document(&self) -> Result<UiPublishParamsDocument, DecodeError> {
-        match self.kind {
-            UiSurfaceKind::Status => self.payload.decode().map(UiPublishParamsDocument::Status),
-            UiSurfaceKind::Card => self.payload.decode().map(UiPublishParamsDocument::Card),
-            UiSurfaceKind::Form => self.payload.decode().map(UiPublishParamsDocument::Form),
+        let document = match self.kind {
+            UiSurfaceKind::Status => UiPublishParamsDocument::Status(self.payload.decode()?),
+            UiSurfaceKind::Card => UiPublishParamsDocument::Card(self.payload.decode()?),
+            UiSurfaceKind::Form => UiPublishParamsDocument::Form(self.payload.decode()?),
             UiSurfaceKind::Notification => {
-                self.payload.decode().map(UiPublishParamsDocument::Notification)
+                UiPublishParamsDocument::Notification(self.payload.decode()?)
             }
-        }
+        };
+        Ok(document)
     }
 }
 
@@ -311,14 +312,15 @@ impl UiRequestParams {
     ///
     /// When it is not that document; the error names the place within it.
     pub fn document(&self) -> Result<UiRequestParamsDocument, DecodeError> {
-        match self.kind {
-            UiRequestKind::Confirm => self.payload.decode().map(UiRequestParamsDocument::Confirm),
-            UiRequestKind::Input => self.payload.decode().map(UiRequestParamsDocument::Input),
-            UiRequestKind::Select => self.payload.decode().map(UiRequestParamsDocument::Select),
+        let document = match self.kind {
+            UiRequestKind::Confirm => UiRequestParamsDocument::Confirm(self.payload.decode()?),
+            UiRequestKind::Input => UiRequestParamsDocument::Input(self.payload.decode()?),
+            UiRequestKind::Select => UiRequestParamsDocument::Select(self.payload.decode()?),
             UiRequestKind::Multiselect => {
-                self.payload.decode().map(UiRequestParamsDocument::Multiselect)
+                UiRequestParamsDocument::Multiselect(self.payload.decode()?)
             }
-        }
+        };
+        Ok(document)
     }
 }
 

@@ -277,8 +277,9 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                     format!("{name},")
                 };
                 let fits = 4 + line.len() + 1 + piece.len() <= USE_LINE_COLUMNS;
-                // Names pack; paths stand alone.
-                let alone = name.contains("::") || line.contains("::");
+                // Names pack; beside a nested list, paths stand alone.
+                let nested = names.iter().any(|name| name.contains('{'));
+                let alone = nested && (name.contains("::") || line.contains("::"));
                 if !line.is_empty() && (!fits || alone) {
                     out.push_str(&format!("    {line}\n"));
                     line.clear();

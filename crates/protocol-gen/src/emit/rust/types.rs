@@ -536,7 +536,7 @@ impl<'a> Emitter<'a> {
             };
             variants.push(quote!(#[doc = #doc] #variant(#target),));
             arms.push(quote! {
-                #selector::#variant => self.#field_ident.decode().map(#document::#variant),
+                #selector::#variant => #document::#variant(self.#field_ident.decode()?),
             });
         }
         let enum_doc = format!(" What [`{name}::{field_ident}`] holds, by [`{name}::{by_ident}`].");
@@ -559,7 +559,8 @@ impl<'a> Emitter<'a> {
                     #[doc = ""]
                     #[doc = " When it is not that document; the error names the place within it."]
                     pub fn document(&self) -> Result<#document, DecodeError> {
-                        match self.#by_ident { #(#arms)* }
+                        let document = match self.#by_ident { #(#arms)* };
+                        Ok(document)
                     }
                 }
             }),

@@ -244,6 +244,64 @@ impl HookPoint {
         }
     }
 
+    /// Decodes a payload of this point, for one who has no use for the value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hook::decode_payload`].
+    pub fn check_payload(self, payload: &RawJson) -> Result<(), DecodeError> {
+        match self {
+            Self::AgentBeforeStart => AgentBeforeStart::decode_payload(payload).map(drop),
+            Self::CompactionComplete => CompactionComplete::decode_payload(payload).map(drop),
+            Self::CompactionPrepare => CompactionPrepare::decode_payload(payload).map(drop),
+            Self::ContextPrepare => ContextPrepare::decode_payload(payload).map(drop),
+            Self::FrontendEvent => FrontendEvent::decode_payload(payload).map(drop),
+            Self::InputReceive => InputReceive::decode_payload(payload).map(drop),
+            Self::PermissionDecision => PermissionDecision::decode_payload(payload).map(drop),
+            Self::ProviderRequest => ProviderRequest::decode_payload(payload).map(drop),
+            Self::ProviderResponse => ProviderResponse::decode_payload(payload).map(drop),
+            Self::SessionEnd => SessionEnd::decode_payload(payload).map(drop),
+            Self::SessionLoad => SessionLoad::decode_payload(payload).map(drop),
+            Self::SessionRotate => SessionRotate::decode_payload(payload).map(drop),
+            Self::SessionSave => SessionSave::decode_payload(payload).map(drop),
+            Self::SessionStart => SessionStart::decode_payload(payload).map(drop),
+            Self::SystemPromptBuild => SystemPromptBuild::decode_payload(payload).map(drop),
+            Self::ToolAfter => ToolAfter::decode_payload(payload).map(drop),
+            Self::ToolBefore => ToolBefore::decode_payload(payload).map(drop),
+        }
+    }
+
+    /// Decodes a replacement at this point, for one who has no use for the value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hook::decode_replacement`].
+    pub fn check_replacement(self, replacement: &RawJson) -> Result<(), DecodeError> {
+        match self {
+            Self::AgentBeforeStart => AgentBeforeStart::decode_replacement(replacement).map(drop),
+            Self::CompactionComplete => {
+                CompactionComplete::decode_replacement(replacement).map(drop)
+            }
+            Self::CompactionPrepare => CompactionPrepare::decode_replacement(replacement).map(drop),
+            Self::ContextPrepare => ContextPrepare::decode_replacement(replacement).map(drop),
+            Self::FrontendEvent => FrontendEvent::decode_replacement(replacement).map(drop),
+            Self::InputReceive => InputReceive::decode_replacement(replacement).map(drop),
+            Self::PermissionDecision => {
+                PermissionDecision::decode_replacement(replacement).map(drop)
+            }
+            Self::ProviderRequest => ProviderRequest::decode_replacement(replacement).map(drop),
+            Self::ProviderResponse => ProviderResponse::decode_replacement(replacement).map(drop),
+            Self::SessionEnd => SessionEnd::decode_replacement(replacement).map(drop),
+            Self::SessionLoad => SessionLoad::decode_replacement(replacement).map(drop),
+            Self::SessionRotate => SessionRotate::decode_replacement(replacement).map(drop),
+            Self::SessionSave => SessionSave::decode_replacement(replacement).map(drop),
+            Self::SessionStart => SessionStart::decode_replacement(replacement).map(drop),
+            Self::SystemPromptBuild => SystemPromptBuild::decode_replacement(replacement).map(drop),
+            Self::ToolAfter => ToolAfter::decode_replacement(replacement).map(drop),
+            Self::ToolBefore => ToolBefore::decode_replacement(replacement).map(drop),
+        }
+    }
+
     /// Wire names of the members of the payload that a replacement changes for the host;
     /// what it says in others only observers see.
     #[must_use]

@@ -67,7 +67,7 @@
 use std::fmt;
 
 use crate::{
-    Params, WireType,
+    DecodeError, FaultKind, Params, WireType, decode, decode_params,
     types::{
         ContentReadParams, ContentReadResult, EventParams, InitializeParams, InitializeResult,
         InitializedParams, InterceptParams, InterceptResult, ProviderCatalogParams,
@@ -311,6 +311,62 @@ impl MethodName {
             | Self::StreamOpen => MethodClass::Provider,
             Self::UiAction | Self::UiSubmit | Self::UiPublish | Self::UiRequest => MethodClass::Ui,
             Self::ContentRead => MethodClass::Content,
+        }
+    }
+
+    /// Decodes params of it, for one who has no use for the value.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode_params`].
+    pub fn check_params(self, params: Option<&[u8]>) -> Result<(), DecodeError> {
+        match self {
+            Self::Event => decode_params::<EventParams>(params).map(drop),
+            Self::Initialize => decode_params::<InitializeParams>(params).map(drop),
+            Self::Initialized => decode_params::<InitializedParams>(params).map(drop),
+            Self::Intercept => decode_params::<InterceptParams>(params).map(drop),
+            Self::ProviderCatalog => decode_params::<ProviderCatalogParams>(params).map(drop),
+            Self::StreamCancel => decode_params::<StreamCancelParams>(params).map(drop),
+            Self::StreamChunk => decode_params::<StreamChunkParams>(params).map(drop),
+            Self::StreamEnd => decode_params::<StreamEndParams>(params).map(drop),
+            Self::StreamOpen => decode_params::<StreamOpenParams>(params).map(drop),
+            Self::ResourcesChanged => decode_params::<ResourcesChangedParams>(params).map(drop),
+            Self::Shutdown => decode_params::<ShutdownParams>(params).map(drop),
+            Self::UiAction => decode_params::<UiActionParams>(params).map(drop),
+            Self::UiSubmit => decode_params::<UiSubmitParams>(params).map(drop),
+            Self::ContentRead => decode_params::<ContentReadParams>(params).map(drop),
+            Self::UiPublish => decode_params::<UiPublishParams>(params).map(drop),
+            Self::UiRequest => decode_params::<UiRequestParams>(params).map(drop),
+        }
+    }
+
+    /// Decodes a result of it, for one who has no use for the value. A notification has
+    /// none, so any is refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`].
+    pub fn check_result(self, result: &[u8]) -> Result<(), DecodeError> {
+        match self {
+            Self::Event
+            | Self::Initialized
+            | Self::StreamChunk
+            | Self::StreamEnd
+            | Self::ResourcesChanged => {
+                let message = "a notification has no result".to_owned();
+                Err(DecodeError::new(String::new(), FaultKind::WrongType, message))
+            }
+            Self::Initialize => decode::<InitializeResult>(result).map(drop),
+            Self::Intercept => decode::<InterceptResult>(result).map(drop),
+            Self::ProviderCatalog => decode::<ProviderCatalogResult>(result).map(drop),
+            Self::StreamCancel => decode::<StreamCancelResult>(result).map(drop),
+            Self::StreamOpen => decode::<StreamOpenResult>(result).map(drop),
+            Self::Shutdown => decode::<ShutdownResult>(result).map(drop),
+            Self::UiAction => decode::<UiActionResult>(result).map(drop),
+            Self::UiSubmit => decode::<UiSubmitResult>(result).map(drop),
+            Self::ContentRead => decode::<ContentReadResult>(result).map(drop),
+            Self::UiPublish => decode::<UiPublishResult>(result).map(drop),
+            Self::UiRequest => decode::<UiRequestResult>(result).map(drop),
         }
     }
 }

@@ -178,6 +178,35 @@ impl Resolver<'_> {
         kept
     }
 
+    /// The `order` of items counts from 1 without gaps, so that each value says one thing only.
+    fn dense<T>(
+        &mut self,
+        what: &str,
+        items: &Items<T>,
+        order: impl Fn(&T) -> Option<&Spanned<u64>>,
+    ) {
+        let mut given: Vec<&Spanned<u64>> =
+            items.iter().filter_map(|item| order(&item.def)).collect();
+        given.sort_by_key(|order| (order.value, order.at));
+        for (order, expected) in given.into_iter().zip(1..) {
+            if order.value != expected {
+                self.diagnostics.report(
+                    Code::Conflict,
+                    order.at,
+                    format!(
+                        "the `order` of a {what} is {} where {expected} comes next",
+                        order.value
+                    ),
+                    format!(
+                        "number the items of this kind from 1 to {} without gaps",
+                        items.len()
+                    ),
+                );
+                return;
+            }
+        }
+    }
+
     fn use_name(&mut self, kind: &'static str, name: &str) {
         self.used.insert((kind, name.to_owned()));
     }
@@ -374,6 +403,9 @@ impl Resolver<'_> {
                 },
             ));
         }
+        self.dense("module", &self.definitions.modules, |def| {
+            def.order.as_ref()
+        });
         by_order(modules, |module| module.name.clone())
     }
 
@@ -390,6 +422,7 @@ impl Resolver<'_> {
                 },
             ));
         }
+        self.dense("class", &self.definitions.classes, |def| def.order.as_ref());
         by_order(classes, |class| class.name.wire.clone())
     }
 
@@ -608,6 +641,9 @@ impl Resolver<'_> {
                 },
             ));
         }
+        self.dense("diagram", &self.definitions.diagrams, |def| {
+            def.order.as_ref()
+        });
         by_order(diagrams, |diagram| diagram.name.clone())
     }
 

@@ -443,7 +443,7 @@ impl fmt::Display for UiSeverity {
 
 /// Names a field of a form or card within its surface. The answer comes back under it.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"target"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldKey(pub(crate) String);
 
@@ -471,7 +471,7 @@ impl FieldKey {
 /// A short text that people read. The host removes what looks like a credential before it
 /// shows it.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"Building"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub(crate) String);
 

@@ -70,7 +70,7 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    pub(super) fn new(pointer: String, kind: FaultKind, message: String) -> Self {
+    pub(crate) fn new(pointer: String, kind: FaultKind, message: String) -> Self {
         Self {
             pointer,
             kind,

@@ -179,7 +179,7 @@ impl fmt::Display for ContentEncoding {
 /// another connection, or of a call that is over, is answered with
 /// [`content_ref_expired`](crate::ErrorReason::ContentRefExpired).
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"content_00112233445566778899aabb"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentRef(pub(crate) String);
 
@@ -206,7 +206,7 @@ impl ContentRef {
 
 /// A JSON pointer (RFC 6901) into the message that it stands in, such as `/payload`.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"/payload"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonPointer(pub(crate) String);
 
@@ -233,7 +233,7 @@ impl JsonPointer {
 
 /// A SHA-256 hash.
 ///
-/// On the wire: 64 lower-case hexadecimal digits.
+/// On the wire: 64 lower-case hexadecimal digits. Such as `"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256(pub(crate) String);
 

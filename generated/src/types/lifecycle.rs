@@ -374,7 +374,7 @@ impl fmt::Display for UiHost {
 /// Names a UI action within its plugin: small letters, digits and dashes. Users call it as
 /// `/<plugin>:<action>`.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"explain"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(crate) String);
 
@@ -402,7 +402,7 @@ impl ActionId {
 /// Counts the generations of extensions that a host has started; a reload makes the next one.
 /// What carries another number than the current one is stale.
 ///
-/// On the wire: an integer from 0 to 18446744073709551615.
+/// On the wire: an integer from 0 to 18446744073709551615. Such as `1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub(crate) u64);
 
@@ -422,7 +422,7 @@ impl Generation {
 
 /// Text with at least one character that is not white space.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"demo"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NonBlank(pub(crate) String);
 
@@ -449,7 +449,7 @@ impl NonBlank {
 
 /// The id of a protocol. Peers of another id do not talk.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"reasonix.extension.v1"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtocolId(pub(crate) String);
 
@@ -476,7 +476,7 @@ impl ProtocolId {
 
 /// The major version of the protocol, as decimal digits.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"1"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtocolVersion(pub(crate) String);
 
@@ -504,7 +504,7 @@ impl ProtocolVersion {
 /// Names a session of the host for one generation of extensions. What carries another id than
 /// the current one is stale.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"sess-1"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) String);
 

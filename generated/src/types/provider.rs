@@ -1049,7 +1049,7 @@ impl fmt::Display for Role {
 
 /// Names a model for the user and the host: `plugin/<plugin>/<provider>/<model>`.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"plugin/demo/echo/small"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProviderRef(pub(crate) String);
 
@@ -1076,7 +1076,7 @@ impl ProviderRef {
 
 /// Names a stream on its connection. The host makes it.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"es_0f1e2d3c4b5a69788796a5b4"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub(crate) String);
 
@@ -1104,7 +1104,7 @@ impl StreamId {
 /// Names a tool call within a conversation. The model makes it, the answer of the tool repeats
 /// it.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"call_1"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolCallId(pub(crate) String);
 
@@ -1131,7 +1131,7 @@ impl ToolCallId {
 
 /// The name of a tool, as the model calls it.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"read_file"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(pub(crate) String);
 

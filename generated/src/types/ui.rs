@@ -489,7 +489,7 @@ impl fmt::Display for UiSurfaceKind {
 
 /// Names a surface within its plugin. To publish under the same id replaces what was shown.
 ///
-/// On the wire: a string that is not blank.
+/// On the wire: a string that is not blank. Such as `"build"`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceId(pub(crate) String);
 

@@ -448,6 +448,12 @@ impl Page<'_> {
         if field.externalizable {
             notes.push("may travel by reference".to_owned());
         }
+        if let Some(example) = &field.example {
+            notes.push(format!(
+                "such as {}",
+                prose::span(&example.replace('|', "\\|"))
+            ));
+        }
         if let Some(documents) = &field.documents {
             let types: BTreeSet<&String> = documents.types.values().collect();
             let types: Vec<String> = types
@@ -512,7 +518,14 @@ impl Page<'_> {
         self.paragraph("Strings and numbers with a meaning of their own.");
         self.table(&["scalar", "on the wire", "meaning"]);
         for scalar in model.scalars.values() {
-            let meaning = self.cell(&scalar.doc);
+            let mut meaning = self.cell(&scalar.doc);
+            if let Some(example) = &scalar.example {
+                let _ = write!(
+                    meaning,
+                    "<br>Such as {}.",
+                    prose::span(&example.replace('|', "\\|"))
+                );
+            }
             self.line(format!(
                 "| <a id=\"{}\"></a>{} | {} | {meaning} |",
                 scalar_anchor(&scalar.name.wire),

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use super::print::{documented, item, number};
 use crate::{
     model::{Integer, Scalar, ScalarKind},
-    prose::Links,
+    prose::{Links, span},
 };
 
 /// The newtype and its own methods; its traits stand with the codecs.
@@ -174,6 +174,14 @@ fn is_whole(integer: Integer) -> bool {
 }
 
 fn note(def: &Scalar) -> String {
+    let wire = wire_note(def);
+    match &def.example {
+        Some(example) => format!("{wire} Such as {}.", span(example)),
+        None => wire,
+    }
+}
+
+fn wire_note(def: &Scalar) -> String {
     match (&def.kind, text_expectation(&def.kind)) {
         (_, Some(expected)) => format!("On the wire: {expected}."),
         (ScalarKind::Integer(integer), None) => {

@@ -203,7 +203,28 @@ pub(super) fn methods(model: &Model, roles: &Roles<'_>) -> String {
     }
     out.push_str(&print::module_doc(&lines));
     out.push_str("\nuse std::fmt;\n\n");
-    out.push_str(&type_uses(model, types(), &["Params", "WireType"]));
+    out.push_str(&type_uses(
+        model,
+        types(),
+        if model.methods.iter().any(|method| method.result.is_none()) {
+            &[
+                "DecodeError",
+                "FaultKind",
+                "Params",
+                "WireType",
+                "decode",
+                "decode_params",
+            ]
+        } else {
+            &[
+                "DecodeError",
+                "Params",
+                "WireType",
+                "decode",
+                "decode_params",
+            ]
+        },
+    ));
 
     for tokens in method_traits() {
         out.push('\n');
@@ -352,6 +373,28 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
         let class = format_ident!("{}", class);
         (method.name.rust.as_str(), quote!(MethodClass::#class))
     }));
+    let rust = |wire: &str| {
+        let name = model.types.get(wire).map_or("", |ty| ty.name.rust.as_str());
+        format_ident!("{}", name)
+    };
+    let check_params = arms(model.methods.iter().map(|method| {
+        let params = rust(&method.params);
+        let check = quote!(decode_params::<#params>(params).map(drop));
+        (method.name.rust.as_str(), check)
+    }));
+    let check_result = arms(model.methods.iter().map(|method| {
+        let check = match &method.result {
+            Some(result) => {
+                let result = rust(result);
+                quote!(decode::<#result>(result).map(drop))
+            }
+            None => quote! {{
+                let message = "a notification has no result".to_owned();
+                Err(DecodeError::new(String::new(), FaultKind::WrongType, message))
+            }},
+        };
+        (method.name.rust.as_str(), check)
+    }));
     vec![
         quote! {
             /// The name of a method, known at run time.
@@ -392,6 +435,25 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
                 #[must_use]
                 pub const fn class(self) -> MethodClass {
                     match self { #classes }
+                }
+
+                /// Decodes params of it, for one who has no use for the value.
+                ///
+                /// # Errors
+                ///
+                /// As [`decode_params`].
+                pub fn check_params(self, params: Option<&[u8]>) -> Result<(), DecodeError> {
+                    match self { #check_params }
+                }
+
+                /// Decodes a result of it, for one who has no use for the value. A notification has
+                /// none, so any is refused.
+                ///
+                /// # Errors
+                ///
+                /// As [`decode`].
+                pub fn check_result(self, result: &[u8]) -> Result<(), DecodeError> {
+                    match self { #check_result }
                 }
             }
         },
@@ -522,6 +584,20 @@ fn hook_tables(model: &Model, links: prose::Links<'_>) -> Vec<TokenStream> {
         let payload = &hook.payload;
         (hook.name.rust.as_str(), quote!(#payload))
     }));
+    let check_payload = arms(model.hooks.iter().map(|hook| {
+        let name = format_ident!("{}", hook.name.rust);
+        (
+            hook.name.rust.as_str(),
+            quote!(#name::decode_payload(payload).map(drop)),
+        )
+    }));
+    let check_replacement = arms(model.hooks.iter().map(|hook| {
+        let name = format_ident!("{}", hook.name.rust);
+        (
+            hook.name.rust.as_str(),
+            quote!(#name::decode_replacement(replacement).map(drop)),
+        )
+    }));
     let mut out = vec![quote! {
         impl HookPoint {
             /// Wire name of the type of its payload.
@@ -546,6 +622,24 @@ fn hook_tables(model: &Model, links: prose::Links<'_>) -> Vec<TokenStream> {
             #[must_use]
             pub const fn decisions(self) -> &'static [&'static str] {
                 match self { #decisions }
+            }
+
+            /// Decodes a payload of this point, for one who has no use for the value.
+            ///
+            /// # Errors
+            ///
+            /// As [`Hook::decode_payload`].
+            pub fn check_payload(self, payload: &RawJson) -> Result<(), DecodeError> {
+                match self { #check_payload }
+            }
+
+            /// Decodes a replacement at this point, for one who has no use for the value.
+            ///
+            /// # Errors
+            ///
+            /// As [`Hook::decode_replacement`].
+            pub fn check_replacement(self, replacement: &RawJson) -> Result<(), DecodeError> {
+                match self { #check_replacement }
             }
 
             /// Wire names of the members of the payload that a replacement changes for the host;

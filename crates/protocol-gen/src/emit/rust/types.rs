@@ -669,6 +669,9 @@ fn field_notes(field: &Field) -> Vec<String> {
     if field.externalizable {
         notes.push("May travel by reference: then it is `null` here.".to_owned());
     }
+    if let Some(example) = &field.example {
+        notes.push(format!("Such as {}.", prose::span(example)));
+    }
     if notes.is_empty() {
         notes
     } else {

@@ -353,8 +353,9 @@ impl MethodName {
             | Self::StreamChunk
             | Self::StreamEnd
             | Self::ResourcesChanged => {
+                let (pointer, kind) = (String::new(), FaultKind::WrongType);
                 let message = "a notification has no result".to_owned();
-                Err(DecodeError::new(String::new(), FaultKind::WrongType, message))
+                Err(DecodeError::new(pointer, kind, message))
             }
             Self::Initialize => decode::<InitializeResult>(result).map(drop),
             Self::Intercept => decode::<InterceptResult>(result).map(drop),

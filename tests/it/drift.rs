@@ -1,1 +1,214 @@
+//! Committed artifacts equal generated ones, and nothing can change without being noticed.
 
+use std::{fs, path::Path};
+
+use extension_protocol_gen::{
+    artifact::{self, Plan, Report},
+    cli, compile, emit,
+    model::Model,
+    source::{self, Source},
+};
+use reasonix_extension_tests::{copy_of_artifacts, workspace};
+use toml::de::{DeTable, DeValue};
+
+/// What a person types to mend drift.
+const MEND: &str = "cargo xtask codegen";
+
+fn sources() -> Vec<Source> {
+    source::read(workspace()).expect("the definitions can be read")
+}
+
+fn model() -> Model {
+    compile(&sources()).expect("the definitions are sound")
+}
+
+fn report(root: &Path) -> Report {
+    artifact::check(&plan(root)).expect("the folder can be read")
+}
+
+fn plan(root: &Path) -> Plan {
+    cli::plan(root, &model()).expect("the artifacts have places")
+}
+
+#[test]
+fn committed_artifacts_equal_generated_ones() {
+    let report = report(workspace());
+    assert!(report.is_clean(), "\n{}", report.to_text(MEND));
+}
+
+#[test]
+fn a_change_of_any_byte_of_any_artifact_is_found_and_says_how_to_mend_it() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_of_artifacts(folder.path()).unwrap();
+    let plan = plan(folder.path());
+    let report = || artifact::check(&plan).expect("the folder can be read");
+    assert!(report().is_clean());
+
+    let artifacts = emit::emit(&model());
+    for artifact in &artifacts {
+        let path = folder.path().join(&artifact.path);
+        let last = artifact.bytes.len() - 1;
+        for at in [0, last / 2, last] {
+            let mut bytes = artifact.bytes.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            let report = report();
+            let found: Vec<&str> = report
+                .findings
+                .iter()
+                .map(|found| found.path.as_str())
+                .collect();
+            assert_eq!(found, [artifact.path.as_str()], "byte {at}");
+            let text = report.to_text(MEND);
+            assert!(
+                text.contains(&artifact.path) && text.contains(MEND),
+                "{text}"
+            );
+        }
+        fs::write(&path, &artifact.bytes).unwrap();
+    }
+    assert!(report().is_clean());
+}
+
+#[test]
+fn other_line_ends_alone_are_named_as_such_with_what_mends_them() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_of_artifacts(folder.path()).unwrap();
+    let path = folder.path().join("generated/src/lib.rs");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace('\n', "\r\n")).unwrap();
+    let report = report(folder.path()).to_text(MEND);
+    assert!(
+        report.contains("line end") && report.contains("autocrlf"),
+        "{report}"
+    );
+}
+
+/// Every value of a definition file: the place of its text, and what to write instead.
+fn mutations(source: &Source) -> Vec<(std::ops::Range<usize>, String)> {
+    fn walk(table: &DeTable<'_>, text: &str, out: &mut Vec<(std::ops::Range<usize>, String)>) {
+        for value in table.values() {
+            visit(value, text, out);
+        }
+    }
+    fn visit(
+        value: &toml::Spanned<DeValue<'_>>,
+        text: &str,
+        out: &mut Vec<(std::ops::Range<usize>, String)>,
+    ) {
+        let span = value.span();
+        let written = &text[span.clone()];
+        match value.get_ref() {
+            DeValue::String(_) => {
+                let quotes = if written.starts_with("\"\"\"") || written.starts_with("'''") {
+                    3
+                } else {
+                    1
+                };
+                let (body, close) = written.split_at(written.len() - quotes);
+                out.push((span, format!("{body}x{close}")));
+            }
+            DeValue::Integer(_) => out.push((span, format!("{written}1"))),
+            DeValue::Boolean(value) => out.push((span, (!value).to_string())),
+            DeValue::Array(items) => items.iter().for_each(|item| visit(item, text, out)),
+            DeValue::Table(table) => walk(table, text, out),
+            DeValue::Float(_) | DeValue::Datetime(_) => panic!("definitions have none"),
+        }
+    }
+    let mut out = Vec::new();
+    let table = DeTable::parse(source.text()).expect("the definitions are TOML");
+    walk(table.get_ref(), source.text(), &mut out);
+    out
+}
+
+#[test]
+fn a_change_of_any_value_or_doc_of_any_definition_is_found() {
+    let sources = sources();
+    let committed = emit::emit(&model());
+    let mut changes = 0;
+    for (index, source) in sources.iter().enumerate() {
+        for (span, written) in mutations(source) {
+            let mut text = source.text().to_owned();
+            text.replace_range(span.clone(), &written);
+            let mut changed = sources.clone();
+            changed[index] = Source::new(source.path.clone(), text.as_bytes());
+            changes += 1;
+            // Definitions that are refused fail the check; others must lead to other bytes.
+            let Ok(model) = compile(&changed) else {
+                continue;
+            };
+            // The page for people shows nearly all; the crate is emitted only where it does not.
+            let index = emit::markdown::emit(&model);
+            let differs = !committed.contains(&index) || emit::emit(&model) != committed;
+            let line = source.text()[..span.start].matches('\n').count() + 1;
+            assert!(
+                differs,
+                "{}:{line}: `{written}` changes no artifact",
+                source.path
+            );
+        }
+    }
+    assert!(
+        changes > 900,
+        "all values are tried, and there are many: {changes}"
+    );
+}
+
+#[test]
+fn comments_and_spacing_of_definitions_reach_no_artifact() {
+    let changed: Vec<Source> = sources()
+        .into_iter()
+        .map(|source| {
+            let text = source.text().replace('\n', "\r\n") + "\r\n\r\n# A remark.\r\n";
+            Source::new(source.path.clone(), text.as_bytes())
+        })
+        .collect();
+    assert_eq!(
+        emit::emit(&compile(&changed).unwrap()),
+        emit::emit(&model())
+    );
+}
+
+#[test]
+fn another_folder_another_locale_and_another_order_of_files_give_the_same_bytes() {
+    let expected = emit::emit(&model());
+    assert_eq!(emit::emit(&model()), expected, "twice in one process");
+
+    let mut reversed = sources();
+    reversed.reverse();
+    assert_eq!(
+        emit::emit(&compile(&reversed).unwrap()),
+        expected,
+        "files in another order"
+    );
+
+    // Another folder and locale, in a process of its own.
+    let folder = tempfile::tempdir().unwrap();
+    copy_of_artifacts(folder.path()).unwrap();
+    let mut output = cli::Output::default();
+    for path in &expected {
+        fs::remove_file(folder.path().join(&path.path)).unwrap();
+    }
+    assert_eq!(
+        cli::generate(folder.path(), &mut output),
+        cli::Outcome::Clean
+    );
+    for artifact in &expected {
+        let written = fs::read(folder.path().join(&artifact.path)).unwrap();
+        assert!(written == artifact.bytes, "{}", artifact.path);
+    }
+}
+
+#[test]
+fn the_features_of_another_crate_in_the_build_change_no_byte() {
+    // This package switches `preserve_order` on, and features unify: the generator that is linked
+    // into this test has it too.
+    let object: serde_json::Value = serde_json::from_str(r#"{"b":1,"a":2}"#).unwrap();
+    assert_eq!(
+        object.to_string(),
+        r#"{"b":1,"a":2}"#,
+        "`preserve_order` is on in this build"
+    );
+    let report = report(workspace());
+    assert!(report.is_clean(), "\n{}", report.to_text(MEND));
+}

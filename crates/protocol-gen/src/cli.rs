@@ -4,6 +4,7 @@
 use std::{
     error::Error,
     ffi::OsString,
+    fmt::Write as _,
     io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -146,7 +147,7 @@ pub fn generate(root: &Path, output: &mut Output) -> Outcome {
     let model = match model {
         Ok(model) => model,
         Err(diagnostics) => {
-            let text = diagnostic::to_text(&diagnostics, &sources, output.colors());
+            let text = diagnostic::to_text(&diagnostics, &sources, colors());
             output.error(&text);
             return Outcome::Invalid;
         }
@@ -199,7 +200,7 @@ pub fn check(root: &Path, format: Format, mend: &str, output: &mut Output) -> Ou
         Err(diagnostics) => {
             match format {
                 Format::Text => {
-                    let text = diagnostic::to_text(&diagnostics, &sources, output.colors());
+                    let text = diagnostic::to_text(&diagnostics, &sources, colors());
                     output.error(&text);
                 }
                 Format::Json => output.line(&invalid_json(&diagnostics, &sources)),
@@ -309,13 +310,17 @@ fn invalid_json(diagnostics: &[Diagnostic], sources: &[Source]) -> String {
     .unwrap_or_default()
 }
 
-/// Where text goes. That its reader has gone ends no work: what cannot be written is dropped, and
+/// Where text goes: one place for all that the command prints. That its reader has gone ends no work: what cannot be written is dropped, and
 /// the exit code still tells.
 #[derive(Debug, Default)]
 pub struct Output {
     _private: (),
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "whoever holds it may print, and nobody else"
+)]
 impl Output {
     fn print(&mut self, text: &str) {
         let mut out = io::stdout().lock();
@@ -334,16 +339,16 @@ impl Output {
         let mut text = format!("error: {error}\n");
         let mut source = error.source();
         while let Some(cause) = source {
-            text.push_str(&format!("  because: {cause}\n"));
+            let _ = writeln!(text, "  because: {cause}");
             source = cause.source();
         }
         self.error(&text);
         Outcome::Failed
     }
+}
 
-    /// Whether diagnostics may have colors: they go to a terminal, and nobody objects.
-    fn colors(&self) -> bool {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        !refused && io::stderr().is_terminal()
-    }
+/// Whether diagnostics may have colors: they go to a terminal, and nobody objects.
+fn colors() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && io::stderr().is_terminal()
 }

@@ -54,6 +54,10 @@ pub(crate) struct Definitions {
 /// concern.
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Protocol definitions")]
+#[expect(
+    dead_code,
+    reason = "stands for the sections in the meta-schema and in the list of keys"
+)]
 pub(crate) struct FileDef {
     /// Module of the scalars, enums and types in this file: one of `[modules]`.
     pub(crate) module: Given<String>,

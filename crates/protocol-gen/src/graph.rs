@@ -1,5 +1,10 @@
 //! Cycles of a graph, without recursion: a chain of ten thousand types must not overflow a stack.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "nodes are indices below the number of nodes, and all lists have one entry a node"
+)]
+
 /// For each node, whether it lies on a cycle. `edges[n]` are the successors of `n`.
 pub(crate) fn on_cycle(edges: &[Vec<usize>]) -> Vec<bool> {
     let component = components(edges);

@@ -13,7 +13,7 @@ mod names;
 mod prose;
 mod resolve;
 #[cfg(test)]
-mod runtime;
+pub mod runtime;
 pub mod source;
 
 use crate::{

@@ -6,6 +6,11 @@
 //! The one exception is the declared order of the fields of a type and of the values of an enum,
 //! which the Rust artifact keeps.
 
+#![expect(
+    clippy::exhaustive_enums,
+    reason = "an emitter that forgets a variant must not compile"
+)]
+
 use std::collections::BTreeMap;
 
 /// A whole protocol, checked.
@@ -277,6 +282,10 @@ pub struct Type {
 
 /// One member of a type.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one key of the vocabulary, and they are independent"
+)]
 pub struct Field {
     /// Wire name and Rust name.
     pub name: Name,
@@ -343,6 +352,42 @@ pub enum TypeRef {
 }
 
 impl TypeRef {
+    /// The wire name of the object type that it is, if it is one.
+    pub fn object(&self) -> Option<&str> {
+        if let Self::Object(name) = self {
+            Some(name)
+        } else {
+            None
+        }
+    }
+
+    /// The name of the enum that it is, if it is one.
+    pub fn enumeration(&self) -> Option<&str> {
+        if let Self::Enum(name) = self {
+            Some(name)
+        } else {
+            None
+        }
+    }
+
+    /// The bounds of the integer that it is, if it is one.
+    pub fn integer(&self) -> Option<Integer> {
+        if let Self::Integer(integer) = self {
+            Some(*integer)
+        } else {
+            None
+        }
+    }
+
+    /// The bounds of the double that it is, if it is one.
+    pub fn number(&self) -> Option<(Option<i64>, Option<i64>)> {
+        if let Self::Number { min, max } = self {
+            Some((*min, *max))
+        } else {
+            None
+        }
+    }
+
     /// What lists and maps hold in the end.
     pub fn innermost(&self) -> &Self {
         let mut ty = self;

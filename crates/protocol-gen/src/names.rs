@@ -55,7 +55,7 @@ pub(crate) fn is_identifier(name: &str) -> bool {
         .next()
         .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && name.trim_matches('_') != ""
+        && !name.trim_matches('_').is_empty()
         && !is_keyword(name)
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::name::Namer;
 use crate::{
-    definition::{Definitions, Given, Item, Items},
+    definition::{Definitions, Item, Items},
     diagnostic::{Code, Diagnostics},
     model::{
         Class, Diagram, Direction, Doc, Document, Enum, EnumSource, EnumValue, ErrorDef, Hook,
@@ -868,6 +868,6 @@ fn by_order<T>(mut items: Vec<(u64, T)>, name: impl Fn(&T) -> String) -> Vec<T> 
 }
 
 /// A key that was given and says `true`.
-fn is_set(flag: &Given<bool>) -> bool {
-    flag.as_ref().is_some_and(|flag| flag.value)
+fn is_set(flag: Option<&Spanned<bool>>) -> bool {
+    flag.is_some_and(|flag| flag.value)
 }

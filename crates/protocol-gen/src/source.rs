@@ -77,6 +77,7 @@ pub const DEFINITIONS: &str = "schema";
 
 /// Why the definition files cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The folder of definitions is missing or is not the only one.
     #[error("find the definitions below `{root}`: {reason}")]

@@ -424,17 +424,10 @@ impl Page<'_> {
     /// Bounds and conditions that the type of a member does not say.
     fn notes(&self, field: &Field) -> String {
         let mut notes = Vec::new();
-        match &field.ty {
-            TypeRef::Integer(integer) => notes.push(range(*integer)),
-            TypeRef::Number { min, max } => {
-                if let Some(min) = min {
-                    notes.push(format!("at least {min}"));
-                }
-                if let Some(max) = max {
-                    notes.push(format!("at most {max}"));
-                }
-            }
-            _ => {}
+        notes.extend(field.ty.integer().map(range));
+        if let Some((min, max)) = field.ty.number() {
+            notes.extend(min.map(|min| format!("at least {min}")));
+            notes.extend(max.map(|max| format!("at most {max}")));
         }
         if field.non_blank {
             notes.push("not blank".to_owned());

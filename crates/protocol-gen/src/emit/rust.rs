@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     artifact::Artifact,
-    model::{Direction, Document, EnumSource, Model, TypeRef},
+    model::{Direction, Document, EnumSource, Model},
     prose,
 };
 
@@ -93,7 +93,7 @@ fn direction_words(direction: Direction) -> &'static str {
 
 /// What each type is for, and where each name of the protocol is documented.
 struct Roles<'m> {
-    roles: BTreeMap<&'m str, String>,
+    sentences: BTreeMap<&'m str, String>,
     parts: BTreeSet<&'m str>,
     /// From a name in prose to the path of its item in the crate.
     paths: BTreeMap<&'m str, String>,
@@ -156,13 +156,10 @@ impl<'m> Roles<'m> {
             .types
             .values()
             .flat_map(|ty| &ty.fields)
-            .filter_map(|field| match field.ty.innermost() {
-                TypeRef::Object(name) => Some(name.as_str()),
-                _ => None,
-            })
+            .filter_map(|field| field.ty.innermost().object())
             .collect();
         Self {
-            roles: lists
+            sentences: lists
                 .into_iter()
                 .map(|(name, list)| (name, wrap_role(&list)))
                 .collect(),
@@ -173,7 +170,7 @@ impl<'m> Roles<'m> {
 
     /// What the type is for, if a method, a hook or a document names it.
     fn of(&self, wire: &str) -> Option<&str> {
-        self.roles.get(wire).map(String::as_str)
+        self.sentences.get(wire).map(String::as_str)
     }
 
     /// Whether another type has a member of this type.

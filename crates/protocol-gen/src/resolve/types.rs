@@ -28,7 +28,7 @@ impl Resolver<'_> {
             let module = self.module_of(item, modules);
             let kind = match def.ty.as_ref().map(|ty| ty.value.as_str()) {
                 Some("string") | None => {
-                    self.no_bounds("string", &def.min, &def.max);
+                    self.no_bounds("string", def.min.as_ref(), def.max.as_ref());
                     let lower_hex = def.lower_hex.as_ref().and_then(|digits| {
                         let count = u32::try_from(digits.value).ok().filter(|&count| count > 0);
                         if count.is_none() {
@@ -42,7 +42,7 @@ impl Resolver<'_> {
                         count
                     });
                     ScalarKind::String {
-                        non_blank: is_set(&def.non_blank),
+                        non_blank: is_set(def.non_blank.as_ref()),
                         lower_hex,
                     }
                 }
@@ -56,7 +56,7 @@ impl Resolver<'_> {
                     {
                         self.conflict(flag, "this key is for strings", "remove it");
                     }
-                    ScalarKind::Integer(self.integer(width, &def.min, &def.max))
+                    ScalarKind::Integer(self.integer(width, def.min.as_ref(), def.max.as_ref()))
                 }
                 Some(_) => {
                     let ty = def.ty.as_ref().expect("matched as given");
@@ -120,7 +120,7 @@ impl Resolver<'_> {
             let name = namer.name(self, wire, field.rust.as_ref(), names::snake);
             let ty = self.field_type(field);
             let presence = self.presence(field, ty.as_ref());
-            let externalizable = is_set(&field.externalizable);
+            let externalizable = is_set(field.externalizable.as_ref());
             self.fits(field, ty.as_ref(), presence, enums);
             let documents = self.documents(field, def, ty.as_ref(), enums);
             fields.push(Field {
@@ -128,9 +128,9 @@ impl Resolver<'_> {
                 doc: doc(field.doc.as_ref()),
                 ty: ty.unwrap_or(TypeRef::Json),
                 presence,
-                non_blank: is_set(&field.non_blank),
+                non_blank: is_set(field.non_blank.as_ref()),
                 externalizable,
-                empty_is_absent: is_set(&field.empty_is_absent),
+                empty_is_absent: is_set(field.empty_is_absent.as_ref()),
                 boxed: false,
                 documents,
                 example: field.example.as_ref().map(|text| text.value.clone()),
@@ -142,9 +142,11 @@ impl Resolver<'_> {
     fn field_type(&mut self, field: &FieldDef) -> Option<TypeRef> {
         let expression = field.ty.as_ref()?;
         match expression.value.as_str() {
-            width @ ("i64" | "u64") => Some(TypeRef::Integer(
-                self.integer(width, &field.min, &field.max),
-            )),
+            width @ ("i64" | "u64") => Some(TypeRef::Integer(self.integer(
+                width,
+                field.min.as_ref(),
+                field.max.as_ref(),
+            ))),
             "number" => {
                 let bound = |this: &mut Self, bound: &Given<Bound>| {
                     let bound = bound.as_ref()?;
@@ -155,11 +157,11 @@ impl Resolver<'_> {
                     value
                 };
                 let (min, max) = (bound(self, &field.min), bound(self, &field.max));
-                self.ordered(&field.min, &field.max);
+                self.ordered(field.min.as_ref(), field.max.as_ref());
                 Some(TypeRef::Number { min, max })
             }
             _ => {
-                self.no_bounds(&expression.value, &field.min, &field.max);
+                self.no_bounds(&expression.value, field.min.as_ref(), field.max.as_ref());
                 self.expression(expression)
             }
         }
@@ -193,7 +195,7 @@ impl Resolver<'_> {
                 return None;
             }
         }
-        let at = self.inside(expression, offset, rest.len());
+        let at = inside(expression, offset, rest.len());
         let name = Spanned {
             value: rest.to_owned(),
             at,
@@ -218,7 +220,7 @@ impl Resolver<'_> {
                 max: None,
             },
             "json" => TypeRef::Json,
-            width @ ("i64" | "u64") => TypeRef::Integer(self.integer(width, &None, &None)),
+            width @ ("i64" | "u64") => TypeRef::Integer(self.integer(width, None, None)),
             _ => match self.kind(&name.value) {
                 Some(Kind::Scalar) => {
                     self.use_name("scalar", &name.value);
@@ -265,24 +267,14 @@ impl Resolver<'_> {
             .label(why);
     }
 
-    /// The place of a part of a string, where the string is written without escapes.
-    fn inside(&self, text: &Spanned<String>, offset: usize, length: usize) -> At {
-        let at = text.at;
-        let written = (at.end - at.start) as usize;
-        if written != text.value.len() + 2 {
-            return at;
-        }
-        let start = at.start + 1 + u32::try_from(offset).unwrap_or(0);
-        At {
-            file: at.file,
-            start,
-            end: start + u32::try_from(length).unwrap_or(0),
-        }
-    }
-
     // Bounds.
 
-    fn integer(&mut self, width: &str, min: &Given<Bound>, max: &Given<Bound>) -> Integer {
+    fn integer(
+        &mut self,
+        width: &str,
+        min: Option<&Spanned<Bound>>,
+        max: Option<&Spanned<Bound>>,
+    ) -> Integer {
         let width = if width == "u64" {
             Width::U64
         } else {
@@ -309,12 +301,12 @@ impl Resolver<'_> {
         self.ordered(min, max);
         Integer {
             width,
-            min: min.as_ref().map(|bound| bound.value.0),
-            max: max.as_ref().map(|bound| bound.value.0),
+            min: min.map(|bound| bound.value.0),
+            max: max.map(|bound| bound.value.0),
         }
     }
 
-    fn ordered(&mut self, min: &Given<Bound>, max: &Given<Bound>) {
+    fn ordered(&mut self, min: Option<&Spanned<Bound>>, max: Option<&Spanned<Bound>>) {
         if let (Some(min), Some(max)) = (min, max)
             && min.value.0 > max.value.0
         {
@@ -322,7 +314,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn no_bounds(&mut self, ty: &str, min: &Given<Bound>, max: &Given<Bound>) {
+    fn no_bounds(&mut self, ty: &str, min: Option<&Spanned<Bound>>, max: Option<&Spanned<Bound>>) {
         for bound in [min, max].into_iter().flatten() {
             self.bad_bound(bound.at, &format!("`{ty}` has no bounds"));
         }
@@ -342,8 +334,8 @@ impl Resolver<'_> {
     // Other keys.
 
     fn presence(&mut self, field: &FieldDef, ty: Option<&TypeRef>) -> Presence {
-        let zero = is_set(&field.absent_is_zero);
-        match (is_set(&field.optional), zero) {
+        let zero = is_set(field.absent_is_zero.as_ref());
+        match (is_set(field.optional.as_ref()), zero) {
             (true, true) => {
                 let at = field.absent_is_zero.as_ref().map(|flag| flag.at);
                 if let Some(at) = at {
@@ -360,7 +352,7 @@ impl Resolver<'_> {
             (false, false) => Presence::Required,
             (false, true) => {
                 if let (Some(ty), Some(flag)) = (ty, &field.absent_is_zero)
-                    && !(checks::has_zero(ty) && !is_set(&field.non_blank))
+                    && (!checks::has_zero(ty) || is_set(field.non_blank.as_ref()))
                 {
                     self.conflict(
                         flag.at,
@@ -396,7 +388,7 @@ impl Resolver<'_> {
             );
         }
         if let Some(flag) = field.non_blank.as_ref().filter(|flag| flag.value)
-            && (*ty != TypeRef::String || is_set(&field.externalizable))
+            && (*ty != TypeRef::String || is_set(field.externalizable.as_ref()))
         {
             self.conflict(
                 flag.at,
@@ -404,10 +396,7 @@ impl Resolver<'_> {
                 "remove it, or use a scalar that is `non_blank`",
             );
         }
-        let values = match ty {
-            TypeRef::Enum(name) => enums.get(name),
-            _ => None,
-        };
+        let values = ty.enumeration().and_then(|name| enums.get(name));
         if let Some(flag) = field.empty_is_absent.as_ref().filter(|flag| flag.value)
             && (presence != Presence::Optional
                 || values.is_none_or(|def| def.values.iter().any(|v| v.name.wire.is_empty())))
@@ -441,7 +430,7 @@ impl Resolver<'_> {
     ) -> Option<Documents> {
         let documents = field.documents.as_ref()?;
         let by = documents.by.as_ref()?;
-        if ty.is_some_and(|ty| *ty != TypeRef::Json) || is_set(&field.externalizable) {
+        if ty.is_some_and(|ty| *ty != TypeRef::Json) || is_set(field.externalizable.as_ref()) {
             self.conflict(
                 by.at,
                 "`documents` is for `json` that is not externalizable",
@@ -450,7 +439,7 @@ impl Resolver<'_> {
         }
         let sibling = def.fields.iter().find(|(name, _)| name.value == by.value);
         let values = sibling
-            .filter(|(_, sibling)| !is_set(&sibling.optional))
+            .filter(|(_, sibling)| !is_set(sibling.optional.as_ref()))
             .and_then(|(_, sibling)| sibling.ty.as_ref())
             .and_then(|ty| enums.get(&ty.value));
         let Some(values) = values else {
@@ -529,7 +518,13 @@ impl Resolver<'_> {
                     TypeRef::Object(name) => types.get(name).map(|ty| ty.module.as_str()),
                     TypeRef::Enum(name) => enums.get(name).map(|def| def.module.as_str()),
                     TypeRef::Scalar(name) => scalars.get(name.as_str()).copied().flatten(),
-                    _ => None,
+                    TypeRef::String
+                    | TypeRef::Bool
+                    | TypeRef::Integer(_)
+                    | TypeRef::Number { .. }
+                    | TypeRef::Json
+                    | TypeRef::List(_)
+                    | TypeRef::Map(_) => None,
                 };
                 if let (Some(module), Some(ty)) = (module, &def.ty)
                     && documents.get(module) == Some(&Document::Payloads)
@@ -546,6 +541,10 @@ impl Resolver<'_> {
     }
 
     /// Boxes what refers to itself, and reports what could never end.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "nodes are indices of types, and all lists have one entry a type"
+    )]
     fn cycles(&mut self, types: &mut BTreeMap<String, Type>) {
         let index: HashMap<String, usize> = types
             .keys()
@@ -559,10 +558,7 @@ impl Resolver<'_> {
                     ty.fields
                         .iter()
                         .filter(|field| !required_only || field.presence == Presence::Required)
-                        .filter_map(|field| match &field.ty {
-                            TypeRef::Object(name) => index.get(name).copied(),
-                            _ => None,
-                        })
+                        .filter_map(|field| index.get(field.ty.object()?).copied())
                         .collect()
                 })
                 .collect()
@@ -587,7 +583,7 @@ impl Resolver<'_> {
                     .copied();
                 let inside = target
                     .is_some_and(|target| required_component[target] == required_component[here]);
-                if inside && !is_set(&field.optional) {
+                if inside && !is_set(field.optional.as_ref()) {
                     reported.push((required_component[here], name.at, item.name.value.clone()));
                 }
             }
@@ -687,5 +683,20 @@ impl Resolver<'_> {
             format!("nothing uses the {kind} `{}`", name.value),
             "use it or remove it",
         );
+    }
+}
+
+/// The place of a part of a string, where the string is written without escapes.
+fn inside(text: &Spanned<String>, offset: usize, length: usize) -> At {
+    let at = text.at;
+    let written = (at.end - at.start) as usize;
+    if written != text.value.len() + 2 {
+        return at;
+    }
+    let start = at.start + 1 + u32::try_from(offset).unwrap_or(0);
+    At {
+        file: at.file,
+        start,
+        end: start + u32::try_from(length).unwrap_or(0),
     }
 }

@@ -155,6 +155,10 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what serde finds is its own and may grow; all else is a value of another type"
+)]
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::found(FaultKind::Rule, None, message.to_string())
@@ -213,6 +217,10 @@ impl de::Error for Fault {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what serde finds is its own and may grow; it says the rest itself"
+)]
 fn found_expected(unexpected: Unexpected<'_>, expected: &dyn Expected) -> String {
     let found = match unexpected {
         Unexpected::Str(text) => quoted(text),

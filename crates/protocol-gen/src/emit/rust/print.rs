@@ -5,6 +5,8 @@
 //! rustfmt at default settings after two mends: a blank line after each method, and derives on one
 //! line where they fit.
 
+use std::fmt::Write as _;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -123,7 +125,7 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         let pad = " ".repeat(indent);
         let mut text = format!("{pad}Self {{\n");
         for member in inner.split(", ") {
-            text.push_str(&format!("{pad}    {member},\n"));
+            let _ = write!(text, "{pad}    {member},\n");
         }
         text.push_str(&pad);
         text.push('}');
@@ -157,10 +159,10 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
             text.push('\n');
         } else {
             for element in elements {
-                text.push_str(&format!("{pad}{element},\n"));
+                let _ = write!(text, "{pad}{element},\n");
             }
         }
-        text.push_str(&format!("{}]{tail}", " ".repeat(indent)));
+        let _ = write!(text, "{}]{tail}", " ".repeat(indent));
         return Some((text, 0));
     }
     None
@@ -227,7 +229,7 @@ pub(crate) fn uses(groups: &[Vec<(String, Vec<String>)>]) -> String {
         let mut lines = Vec::new();
         for (path, names) in group {
             let mut names = names.clone();
-            names.sort_by(|a, b| use_key(a).cmp(&use_key(b)));
+            names.sort_by_key(|name| use_key(name));
             names.dedup();
             match names.as_slice() {
                 [] => {}
@@ -256,7 +258,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
             _ => names.push(format!("{path}::{{{}}}", inner.join(", "))),
         }
     }
-    names.sort_by(|a, b| use_key(a).cmp(&use_key(b)));
+    names.sort_by_key(|name| use_key(name));
     names.dedup();
     match names.as_slice() {
         [] => String::new(),
@@ -281,7 +283,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                 let nested = names.iter().any(|name| name.contains('{'));
                 let alone = nested && (name.contains("::") || line.contains("::"));
                 if !line.is_empty() && (!fits || alone) {
-                    out.push_str(&format!("    {line}\n"));
+                    let _ = write!(out, "    {line}\n");
                     line.clear();
                 }
                 if !line.is_empty() {
@@ -289,7 +291,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                 }
                 line.push_str(&piece);
             }
-            out.push_str(&format!("    {line}\n}};\n"));
+            let _ = write!(out, "    {line}\n}};\n");
             out
         }
     }
@@ -297,7 +299,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
 
 /// `path::{A, B},`, broken where it is too long.
 fn nested_lines(nested: &str) -> String {
-    if 4 + nested.len() + 1 <= USE_COLUMNS {
+    if 4 + nested.len() < USE_COLUMNS {
         return format!("{nested},");
     }
     let (path, list) = nested.split_once('{').unwrap_or((nested, ""));
@@ -306,7 +308,7 @@ fn nested_lines(nested: &str) -> String {
     for name in list.trim_end_matches('}').split(", ") {
         let piece = format!("{name},");
         if !line.is_empty() && 8 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
-            out.push_str(&format!("        {line}\n"));
+            let _ = write!(out, "        {line}\n");
             line.clear();
         }
         if !line.is_empty() {
@@ -314,7 +316,7 @@ fn nested_lines(nested: &str) -> String {
         }
         line.push_str(&piece);
     }
-    out.push_str(&format!("        {line}\n    }},"));
+    let _ = write!(out, "        {line}\n    }},");
     out
 }
 
@@ -342,7 +344,7 @@ fn use_list(path: &str, names: &[String]) -> String {
     for name in names {
         let piece = format!("{name},");
         if !line.is_empty() && 4 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
-            out.push_str(&format!("    {line}\n"));
+            let _ = write!(out, "    {line}\n");
             line.clear();
         }
         if !line.is_empty() {
@@ -350,7 +352,7 @@ fn use_list(path: &str, names: &[String]) -> String {
         }
         line.push_str(&piece);
     }
-    out.push_str(&format!("    {line}\n}};\n"));
+    let _ = write!(out, "    {line}\n}};\n");
     out
 }
 

@@ -142,15 +142,15 @@ pub(super) fn rust_integer(integer: Integer) -> &'static str {
 
 fn text_check(kind: &ScalarKind) -> Option<(proc_macro2::TokenStream, String)> {
     let expected = text_expectation(kind)?;
-    let check = match kind {
-        ScalarKind::String {
-            lower_hex: Some(digits),
-            ..
-        } => {
-            let digits = number(i128::from(*digits));
-            quote!(strict::is_lower_hex(text, #digits))
-        }
-        _ => quote!(!strict::is_blank(text)),
+    let check = if let ScalarKind::String {
+        lower_hex: Some(digits),
+        ..
+    } = kind
+    {
+        let digits = number(i128::from(*digits));
+        quote!(strict::is_lower_hex(text, #digits))
+    } else {
+        quote!(!strict::is_blank(text))
     };
     Some((check, expected))
 }

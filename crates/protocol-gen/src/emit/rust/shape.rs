@@ -45,12 +45,8 @@ impl Shapes {
             placeholders.insert(&name.wire, placeholder.clone());
             rust_names.insert(placeholder, &name.rust);
         }
-        for def in model.scalars.values() {
-            let placeholder = &placeholders[def.name.wire.as_str()];
-            settings.with_replacement(placeholder, placeholder, [].into_iter());
-        }
-        for def in model.enums.values() {
-            let placeholder = &placeholders[def.name.wire.as_str()];
+        let leaves = model.scalars.keys().chain(model.enums.keys());
+        for placeholder in leaves.filter_map(|wire| placeholders.get(wire.as_str())) {
             settings.with_replacement(placeholder, placeholder, [].into_iter());
         }
 
@@ -149,7 +145,14 @@ impl Reader<'_> {
             // Where typify breaks a cycle is its own choice; the model has made ours.
             TypeDetails::Box(inner) | TypeDetails::Option(inner) => self.tokens(&inner),
             TypeDetails::String => quote!(String),
-            _ => {
+            TypeDetails::Struct(_)
+            | TypeDetails::Builtin(_)
+            | TypeDetails::Enum(_)
+            | TypeDetails::Newtype(_)
+            | TypeDetails::Set(_)
+            | TypeDetails::Tuple(_)
+            | TypeDetails::Array(..)
+            | TypeDetails::Unit => {
                 let name = ty.name();
                 let name = self.rust_names.get(&name).copied().unwrap_or(&name);
                 let ident = format_ident!("{name}");
@@ -163,7 +166,7 @@ fn definitions(model: &Model, placeholders: &HashMap<&str, String>) -> Vec<(Stri
     let mut out = vec![(JSON.to_owned(), Schema::Bool(true))];
     let mut add = |wire: &str, value: Value| {
         let schema = serde_json::from_value(value).expect("the view is a JSON Schema");
-        out.push((placeholders[wire].clone(), schema));
+        out.push((placeholder(wire, placeholders), schema));
     };
     for def in model.scalars.values() {
         add(&def.name.wire, json!({ "type": "string" }));
@@ -192,6 +195,11 @@ fn definitions(model: &Model, placeholders: &HashMap<&str, String>) -> Vec<(Stri
     out
 }
 
+/// The placeholder of a definition; the model refers to none that it does not have.
+fn placeholder(wire: &str, placeholders: &HashMap<&str, String>) -> String {
+    placeholders.get(wire).cloned().unwrap_or_default()
+}
+
 fn view(ty: &TypeRef, placeholders: &HashMap<&str, String>) -> Value {
     match ty {
         TypeRef::String => json!({ "type": "string" }),
@@ -202,7 +210,7 @@ fn view(ty: &TypeRef, placeholders: &HashMap<&str, String>) -> Value {
         TypeRef::Number { .. } => json!({ "type": "number", "format": "double" }),
         TypeRef::Json => json!({ "$ref": format!("#/definitions/{JSON}") }),
         TypeRef::Scalar(name) | TypeRef::Enum(name) | TypeRef::Object(name) => {
-            json!({ "$ref": format!("#/definitions/{}", placeholders[name.as_str()]) })
+            json!({ "$ref": format!("#/definitions/{}", placeholder(name, placeholders)) })
         }
         TypeRef::List(inner) => json!({ "type": "array", "items": view(inner, placeholders) }),
         TypeRef::Map(inner) => json!({

@@ -389,8 +389,9 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
                 quote!(decode::<#result>(result).map(drop))
             }
             None => quote! {{
+                let (pointer, kind) = (String::new(), FaultKind::WrongType);
                 let message = "a notification has no result".to_owned();
-                Err(DecodeError::new(String::new(), FaultKind::WrongType, message))
+                Err(DecodeError::new(pointer, kind, message))
             }},
         };
         (method.name.rust.as_str(), check)

@@ -338,10 +338,8 @@ impl<'a> Emitter<'a> {
             let mut list = String::from("Decoding and encoding hold it to these rules:\n");
             for rule in &ty.rules {
                 list.push('\n');
-                list.push_str(&format!(
-                    "- {}",
-                    prose::lines(&rule.doc, &links).join("\n  ")
-                ));
+                list.push_str("- ");
+                list.push_str(&prose::lines(&rule.doc, &links).join("\n  "));
             }
             more.push(list);
         }
@@ -425,7 +423,7 @@ impl<'a> Emitter<'a> {
                     let value = self.shapes.value(&ty.name.wire, index, field);
                     let (argument, converted) = argument(field, &value, &ident);
                     arguments.push(quote!(#ident: #argument));
-                    values.push(if converted.to_string() == ident.to_string() {
+                    values.push(if ident == converted.to_string().as_str() {
                         quote!(#ident)
                     } else {
                         quote!(#ident: #converted)
@@ -650,15 +648,12 @@ fn field_notes(field: &Field) -> Vec<String> {
             notes.push("Reads as its zero where it is absent; always written.".to_owned());
         }
     }
-    match &field.ty {
-        TypeRef::Integer(integer) => notes.extend(integer_note(*integer)),
-        TypeRef::Number { min, max } => match (min, max) {
-            (Some(min), Some(max)) => notes.push(format!("From {min} to {max}.")),
-            (Some(min), None) => notes.push(format!("At least {min}.")),
-            (None, Some(max)) => notes.push(format!("At most {max}.")),
-            (None, None) => {}
-        },
-        _ => {}
+    notes.extend(field.ty.integer().and_then(integer_note));
+    match field.ty.number() {
+        Some((Some(min), Some(max))) => notes.push(format!("From {min} to {max}.")),
+        Some((Some(min), None)) => notes.push(format!("At least {min}.")),
+        Some((None, Some(max))) => notes.push(format!("At most {max}.")),
+        Some((None, None)) | None => {}
     }
     if field.non_blank {
         notes.push("Not blank.".to_owned());
@@ -729,11 +724,9 @@ fn zero(field: &Field, ident: &proc_macro2::Ident) -> TokenStream {
 
 /// Whether the type or a part of it fits.
 fn has(ty: &TypeRef, fits: &dyn Fn(&TypeRef) -> bool) -> bool {
-    if fits(ty) {
-        return true;
-    }
-    match ty {
-        TypeRef::List(inner) | TypeRef::Map(inner) => has(inner, fits),
-        _ => false,
+    if let TypeRef::List(inner) | TypeRef::Map(inner) = ty {
+        fits(ty) || has(inner, fits)
+    } else {
+        fits(ty)
     }
 }

@@ -26,7 +26,7 @@
 //!
 //! # Observation
 //!
-//! News that wait for nobody: they may be dropped where an extension does not keep up.
+//! News that waits for nobody: it may be dropped where an extension does not keep up.
 //!
 //! | method | direction | params | result |
 //! | --- | --- | --- | --- |
@@ -121,7 +121,7 @@ pub enum MethodClass {
     Lifecycle,
     /// Questions at a hook point, which wait for a ruling.
     Intercept,
-    /// News that wait for nobody: they may be dropped where an extension does not keep up.
+    /// News that waits for nobody: it may be dropped where an extension does not keep up.
     Observation,
     /// Serving a model.
     Provider,

@@ -1,4 +1,8 @@
 //! Speed and memory, as ratios against floors and budgets of the same run. Knows commands only.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "kilobytes of memory are far below 2^53"
+)]
 
 use std::{
     fmt::Write as _,

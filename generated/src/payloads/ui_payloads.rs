@@ -466,6 +466,18 @@ impl FieldKey {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// A short text that people read. The host removes what looks like a credential before it
@@ -493,5 +505,17 @@ impl Label {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }

@@ -37,7 +37,7 @@ pub fn decode_str<T: DeserializeOwned>(json: &str) -> Result<T, DecodeError> {
 ///
 /// As [`decode`]; also when params are absent and the type requires members.
 pub fn decode_params<T: Params>(params: Option<&[u8]>) -> Result<T, DecodeError> {
-    let absent = params.is_none_or(|json| json.trim_ascii() == b"null");
+    let absent = params.is_none_or(|json| serde_json::from_slice::<()>(json).is_ok());
     match params {
         Some(json) if !(absent && T::MAY_BE_ABSENT) => decode(json),
         Some(_) => decode(b"{}"),
@@ -80,7 +80,8 @@ impl DecodeError {
 
     /// Where, as a JSON pointer (RFC 6901); empty for the whole message.
     ///
-    /// An unknown, duplicate or missing member is named by the pointer itself.
+    /// An unknown, duplicate or missing member is named by the pointer itself. Names stand in it as
+    /// they came, at any length; `Display` shows a bounded excerpt with what does not print escaped.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
@@ -111,12 +112,32 @@ impl fmt::Display for DecodeError {
         if self.pointer.is_empty() {
             f.write_str(&self.message)
         } else {
-            write!(f, "`{}`: {}", self.pointer, self.message)
+            write!(f, "`{}`: {}", shown(&self.pointer), self.message)
         }
     }
 }
 
 impl std::error::Error for DecodeError {}
+
+/// Characters of a pointer that an error shows. The names in it may come from a stranger.
+const POINTER_EXCERPT: usize = 160;
+
+/// A pointer for people: its beginning and its end, with what does not print escaped.
+fn shown(pointer: &str) -> String {
+    let escaped = |c: char| {
+        let as_is = matches!(c, '"' | '\'');
+        let escape = (!as_is).then(|| c.escape_debug());
+        escape.into_iter().flatten().chain(as_is.then_some(c))
+    };
+    let whole = pointer.chars().count();
+    if whole <= POINTER_EXCERPT {
+        return pointer.chars().flat_map(escaped).collect();
+    }
+    let half = POINTER_EXCERPT / 2;
+    let start = pointer.chars().take(half).flat_map(escaped);
+    let end = pointer.chars().skip(whole - half).flat_map(escaped);
+    start.chain(['…']).chain(end).collect()
+}
 
 /// What kind of fault a message has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,7 +158,7 @@ pub enum FaultKind {
     Null,
     /// A value of another JSON type, or an integer that is not written as one.
     WrongType,
-    /// A number below its minimum, above its maximum, or beyond its type.
+    /// A number below its minimum, above its maximum, or beyond what its type or a double can hold.
     OutOfRange,
     /// A blank string where text is required.
     Blank,

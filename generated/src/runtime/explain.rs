@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::{
     decode::{DecodeError, FaultKind},
-    raw,
+    raw::{self, RawFault},
 };
 
 /// Characters of the input that an error shows: enough to recognize it, too few to flood a log.
@@ -34,13 +34,6 @@ const PARSER_DEPTH: usize = 127;
 /// Says why `json` is no `T`, given what the first reading said.
 #[cold]
 pub(super) fn explain<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> DecodeError {
-    if raw::depth(json) > PARSER_DEPTH && !error.is_eof() {
-        return DecodeError::new(
-            String::new(),
-            FaultKind::Depth,
-            format!("arrays and objects nest more than {PARSER_DEPTH} deep"),
-        );
-    }
     let way = Way::default();
     let mut reader = serde_json::Deserializer::from_slice(json);
     let again = T::deserialize(Followed {
@@ -59,22 +52,31 @@ pub(super) fn explain<T: DeserializeOwned>(json: &[u8], error: &serde_json::Erro
         }
     }
     match fault {
-        Fault::Parser => syntax(pointer, error),
-        Fault::Found {
-            kind: FaultKind::Rule,
-            member: None,
-            message,
-        } => {
-            // A fault inside raw JSON has no kind of its own on the way up: look there again.
-            let inside =
-                value_at(json, &way.steps.borrow()).and_then(|text| raw::scan(&text).err());
-            match inside {
-                Some(inside) => {
-                    pointer.push_str(inside.pointer());
-                    DecodeError::new(pointer, inside.kind(), inside.message())
-                }
-                None => DecodeError::new(pointer, FaultKind::Rule, message),
+        // A step for each array and object that is open: the parser stopped at its own limit.
+        Fault::Parser if way.steps.borrow().len() >= PARSER_DEPTH && !error.is_eof() => {
+            DecodeError::new(
+                String::new(),
+                FaultKind::Depth,
+                format!("arrays and objects nest more than {PARSER_DEPTH} deep"),
+            )
+        }
+        Fault::Parser => match value_at(json, &way.steps.borrow()) {
+            // The parser stops at a sound number only where a double cannot hold it.
+            Some(number) if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                let digits: String = number.chars().take(EXCERPT).collect();
+                let message = format!("found `{digits}`, expected a number that a double can hold");
+                DecodeError::new(pointer, FaultKind::OutOfRange, message)
             }
+            _ => syntax(pointer, error),
+        },
+        // Only the text itself still has the place, at any depth.
+        Fault::Unsound => {
+            let text = value_at(json, &way.steps.borrow()).unwrap_or_default();
+            let inside = raw::scan(&text, usize::MAX)
+                .err()
+                .unwrap_or(RawFault::Depth);
+            pointer.push_str(inside.pointer());
+            DecodeError::new(pointer, inside.kind(), inside.message())
         }
         Fault::Found {
             kind,
@@ -128,6 +130,9 @@ enum Step {
 #[derive(Debug)]
 enum Fault {
     Parser,
+    /// An object has a member twice, or raw JSON is too deep, somewhere in the value at the end of the
+    /// way.
+    Unsound,
     Found {
         kind: FaultKind,
         /// A member of the object at the end of the way.
@@ -150,6 +155,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parser => f.write_str("not JSON"),
+            Self::Unsound => f.write_str(raw::UNSOUND),
             Self::Found { message, .. } => f.write_str(message),
         }
     }
@@ -157,6 +163,10 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what serde finds is its own and may grow; all else is a value of another type"
+)]
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::found(FaultKind::Rule, None, message.to_string())
@@ -165,10 +175,6 @@ impl de::Error for Fault {
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let kind = match unexpected {
             Unexpected::Unit | Unexpected::Option => FaultKind::Null,
-            // Digits beyond 64 bits come as a double.
-            Unexpected::Float(value) if value.abs() >= 9_223_372_036_854_775_808.0 => {
-                FaultKind::OutOfRange
-            }
             _ => FaultKind::WrongType,
         };
         Self::found(kind, None, found_expected(unexpected, expected))
@@ -176,6 +182,7 @@ impl de::Error for Fault {
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let kind = match unexpected {
+            Unexpected::Other(raw::UNSOUND) => return Self::Unsound,
             Unexpected::Str(text) if super::strict::is_blank(text) => FaultKind::Blank,
             Unexpected::Str(_) => FaultKind::Format,
             Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => {
@@ -200,8 +207,7 @@ impl de::Error for Fault {
             None if expected.is_empty() => "unknown member; the object has none".to_owned(),
             None => format!("unknown member; expected {}", one_of(expected)),
         };
-        let shown: String = field.chars().take(EXCERPT).collect();
-        Self::found(FaultKind::UnknownMember, Some(&shown), message)
+        Self::found(FaultKind::UnknownMember, Some(field), message)
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -215,6 +221,10 @@ impl de::Error for Fault {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what serde finds is its own and may grow; it says the rest itself"
+)]
 fn found_expected(unexpected: Unexpected<'_>, expected: &dyn Expected) -> String {
     let found = match unexpected {
         Unexpected::Str(text) => quoted(text),

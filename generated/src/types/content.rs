@@ -202,6 +202,18 @@ impl ContentRef {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// A JSON pointer (RFC 6901) into the message that it stands in, such as `/payload`.
@@ -229,6 +241,18 @@ impl JsonPointer {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// A SHA-256 hash.
@@ -255,5 +279,17 @@ impl Sha256 {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         strict::is_lower_hex(text, 64)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }

@@ -397,6 +397,18 @@ impl ActionId {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// Counts the generations of extensions that a host has started; a reload makes the next one.
@@ -445,6 +457,18 @@ impl NonBlank {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// The id of a protocol. Peers of another id do not talk.
@@ -471,6 +495,18 @@ impl ProtocolId {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }
 
@@ -499,6 +535,18 @@ impl ProtocolVersion {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// Names a session of the host for one generation of extensions. What carries another id than
@@ -526,5 +574,17 @@ impl SessionId {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }

@@ -1072,6 +1072,18 @@ impl ProviderRef {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// Names a stream on its connection. The host makes it.
@@ -1098,6 +1110,18 @@ impl StreamId {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }
 
@@ -1127,6 +1151,18 @@ impl ToolCallId {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// The name of a tool, as the model calls it.
@@ -1153,5 +1189,17 @@ impl ToolName {
 
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
     }
 }

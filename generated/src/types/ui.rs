@@ -512,4 +512,16 @@ impl SurfaceId {
     pub(crate) fn is_valid(text: &str) -> bool {
         !strict::is_blank(text)
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     fmt,
     hash::{Hash, Hasher},
 };
@@ -17,6 +18,9 @@ use super::decode::{self, DecodeError, EncodeError, FaultKind};
 /// How deep arrays and objects may nest in a [`RawJson`]: far more than documents that people
 /// design, far less than what overflows the stack of a reader that recurses.
 pub const MAX_DEPTH: usize = 128;
+
+/// Characters of a [`RawJson`] that `Debug` shows: enough to recognize it, too few to flood a log.
+const DEBUG_EXCERPT: usize = 256;
 
 /// Any JSON value but `null`, kept as text.
 ///
@@ -70,7 +74,10 @@ impl RawJson {
 
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RawJson({})", self.as_str())
+        let text = self.as_str();
+        let shown: String = text.chars().take(DEBUG_EXCERPT).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        write!(f, "RawJson({shown}{more})")
     }
 }
 
@@ -109,12 +116,12 @@ impl<'de> Deserialize<'de> for RawJson {
                 &"any JSON but null",
             ));
         }
-        match scan(raw.get()) {
+        match scan(raw.get(), MAX_DEPTH) {
             Ok(Spacing::Compact) => Ok(Self(raw)),
             Ok(Spacing::Spaced) => RawValue::from_string(compact(raw.get()))
                 .map(Self)
                 .map_err(D::Error::custom),
-            Err(fault) => Err(D::Error::custom(fault.message())),
+            Err(fault) => Err(fault.refuse()),
         }
     }
 }
@@ -216,7 +223,23 @@ pub(super) enum RawFault {
     Depth,
 }
 
+/// How a visitor says that an object has a member twice whose name only it knows, or that raw JSON is
+/// too deep: the kind of fault and the place are then looked for in the text itself.
+pub(super) const UNSOUND: &str = "JSON that is not sound";
+
 impl RawFault {
+    /// The fault as an error of any format.
+    pub(super) fn refuse<E: serde::de::Error>(&self) -> E {
+        E::invalid_value(Unexpected::Other(UNSOUND), &self.expected())
+    }
+
+    fn expected(&self) -> &'static str {
+        match self {
+            Self::Duplicate { .. } => "each member once in an object",
+            Self::Depth => "arrays and objects that nest less deep",
+        }
+    }
+
     pub(super) fn kind(&self) -> FaultKind {
         match self {
             Self::Duplicate { .. } => FaultKind::DuplicateMember,
@@ -254,7 +277,7 @@ enum Position<'a> {
 }
 
 /// Reads JSON text that is known to be sound, once, without recursion.
-pub(super) fn scan(json: &str) -> Result<Spacing, RawFault> {
+pub(super) fn scan(json: &str, max_depth: usize) -> Result<Spacing, RawFault> {
     let bytes = json.as_bytes();
     let mut spacing = Spacing::Compact;
     let mut open: Vec<Open<'_>> = Vec::new();
@@ -277,7 +300,7 @@ pub(super) fn scan(json: &str) -> Result<Spacing, RawFault> {
                 at = end;
             }
             b'{' | b'[' => {
-                if open.len() == MAX_DEPTH {
+                if open.len() == max_depth {
                     return Err(RawFault::Depth);
                 }
                 name_next = byte == b'{';
@@ -293,10 +316,10 @@ pub(super) fn scan(json: &str) -> Result<Spacing, RawFault> {
             b'}' | b']' => {
                 name_next = false;
                 if let Some(closed) = open.pop() {
-                    let own = names.get_mut(closed.names..).unwrap_or_default();
+                    let own = names.get(closed.names..).unwrap_or_default();
                     if let Some(name) = twice(own) {
                         return Err(RawFault::Duplicate {
-                            pointer: pointer(&open, &name),
+                            pointer: pointer(&open, name),
                         });
                     }
                     names.truncate(closed.names);
@@ -315,24 +338,6 @@ pub(super) fn scan(json: &str) -> Result<Spacing, RawFault> {
     Ok(spacing)
 }
 
-/// How deep arrays and objects nest in any text, JSON or not.
-pub(super) fn depth(json: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'"' => at = string_end(json, at + 1),
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-    }
-    deepest
-}
-
 /// Where the string ends that begins at `at`: the place of its closing quote.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(rest) = bytes.get(at..) {
@@ -345,26 +350,30 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Below this many members, comparing all pairs is faster than sorting.
+/// Up to this many members, comparing all pairs is faster than a set.
 const FEW: usize = 8;
 
 /// A name that stands twice.
-fn twice<'a>(names: &mut [Cow<'a, [u8]>]) -> Option<Cow<'a, [u8]>> {
+fn twice<'n>(names: &'n [Cow<'_, [u8]>]) -> Option<&'n [u8]> {
     if names.len() <= FEW {
-        let mut rest: &[Cow<'a, [u8]>] = names;
+        let mut rest = names;
         while let Some((name, others)) = rest.split_first() {
             if others.contains(name) {
-                return Some(name.clone());
+                return Some(name);
             }
             rest = others;
         }
         return None;
     }
-    names.sort_unstable();
+    // Maps are often written in order, and then neighbours tell.
+    if names.is_sorted_by(|one, next| one < next) {
+        return None;
+    }
+    let mut seen = HashSet::with_capacity(names.len());
     names
-        .windows(2)
-        .find(|pair| pair.first() == pair.last())
-        .and_then(|pair| pair.first().cloned())
+        .iter()
+        .map(Cow::as_ref)
+        .find(|name| !seen.insert(*name))
 }
 
 /// A member name with its escapes resolved. A lone surrogate has no UTF-8 and stands as the three

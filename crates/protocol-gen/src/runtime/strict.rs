@@ -239,7 +239,7 @@ impl InvalidValue {
 
 impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is {}", self.name, self.expected)
+        write!(f, "`{}` must be {}", self.name, self.expected)
     }
 }
 

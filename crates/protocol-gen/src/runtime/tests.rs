@@ -159,6 +159,10 @@ strict::object! {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::zero_sized_map_values,
+    reason = "values without members are what is tested"
+)]
 struct Holder {
     n: Nothing,
     list: Option<Vec<Nothing>>,
@@ -315,6 +319,13 @@ fn a_blank_string_is_white_space_as_unicode_has_it() {
     refused(&message(r#","digest":"0A9F""#), "/digest", Format);
     refused(&message(r#","digest":"0a9""#), "/digest", Format);
     refused(&message(r#","digest":1"#), "/digest", WrongType);
+    // A number too large for an integer is no less a number where a string is asked for.
+    refused(&message(r#","digest":1e30"#), "/digest", WrongType);
+    refused(
+        &message(r#","content":18446744073709551616"#),
+        "/content",
+        WrongType,
+    );
 }
 
 #[test]
@@ -329,6 +340,8 @@ fn integers_are_plain_literals_within_their_bounds() {
         ("18446744073709551616", OutOfRange),
         ("1.0", WrongType),
         ("1e3", WrongType),
+        ("1e30", OutOfRange),
+        ("1e400", OutOfRange),
         ("-0", WrongType),
         ("\"1\"", WrongType),
         ("true", WrongType),
@@ -375,7 +388,7 @@ fn doubles_are_finite_and_have_one_zero() {
     }
     for (text, kind) in [
         ("-0.5", FaultKind::OutOfRange),
-        ("1e400", FaultKind::Syntax),
+        ("1e400", FaultKind::OutOfRange),
         ("NaN", FaultKind::Syntax),
         ("\"1\"", FaultKind::WrongType),
     ] {
@@ -498,6 +511,30 @@ fn depth_is_bounded_and_overflows_no_stack() {
         message
     );
     refused(&tree(200), "", FaultKind::Depth);
+
+    // Depth that is allowed hides no other fault, and raw JSON is deep where it stands.
+    let deep = nested(MAX_DEPTH);
+    accepted(&self::message(&format!(r#","payload":{deep}"#)));
+    refused(
+        &self::message(&format!(r#","payload":{deep},"note":1"#)),
+        "/note",
+        FaultKind::UnknownMember,
+    );
+    refused(
+        &format!(r#"{{"id":"s","seq":1,"payload":{deep},"chunk":{{"type":"error"}}}}"#),
+        "/chunk",
+        FaultKind::Rule,
+    );
+    refused(
+        &self::message(&format!(r#","table":{{"z":{deep},"a":1,"a":2}}"#)),
+        "/table/a",
+        FaultKind::DuplicateMember,
+    );
+    refused(
+        &self::message(&format!(r#","payload":[{deep}]"#)),
+        "/payload",
+        FaultKind::Depth,
+    );
 }
 
 #[test]
@@ -531,6 +568,9 @@ fn absent_and_null_params_read_as_empty_where_nothing_is_required() {
         assert!(decode_params::<Nothing>(params).is_ok());
     }
     assert!(decode_params::<Nothing>(Some(b"[]")).is_err());
+    assert!(decode_params::<Nothing>(Some(b" null\n")).is_ok());
+    // A form feed is no white space of JSON.
+    assert!(decode_params::<Nothing>(Some(b"\x0cnull")).is_err());
     assert_eq!(
         decode_params::<Holder>(None).unwrap_err().kind(),
         FaultKind::MissingMember
@@ -548,6 +588,23 @@ fn an_error_shows_a_bounded_excerpt_without_control_characters() {
     assert!(text.len() < 200 && text.contains('…'), "{text}");
     let escape = decode_str::<Message>("{\"id\":\"s\",\"seq\":\"\\u001b[2J\"}").unwrap_err();
     assert!(!escape.to_string().contains('\u{1b}'), "{escape}");
+
+    // Names are as foreign as values: exact in the pointer, tame in the text.
+    let name = decode_str::<Message>(&message(",\"\\u001b[2J\":1")).unwrap_err();
+    assert_eq!(name.pointer(), "/\u{1b}[2J");
+    assert!(!name.to_string().contains('\u{1b}'), "{name}");
+    let long = "k".repeat(100_000);
+    for more in [
+        format!(r#","table":{{"{long}":null}}"#),
+        format!(r#","payload":{{"{long}":1,"{long}":2}}"#),
+        format!(r#","{long}":1"#),
+    ] {
+        let error = decode_str::<Message>(&message(&more)).unwrap_err();
+        assert!(error.pointer().ends_with(&long));
+        assert!(error.to_string().len() < 500, "{error}");
+    }
+    let raw = RawJson::parse(&format!("\"{long}\"")).unwrap();
+    assert!(format!("{raw:?}").len() < 500);
 }
 
 #[test]

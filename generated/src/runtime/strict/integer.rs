@@ -111,4 +111,14 @@ impl<T: Whole> Visitor<'_> for Integer<T> {
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
         self.within(T::from_signed(value), Unexpected::Signed(value))
     }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
+        let found = Unexpected::Float(value);
+        // Digits beyond 64 bits come as a double; below that it is a fraction, an exponent or `-0`.
+        if value.abs() >= 9_223_372_036_854_775_808.0 {
+            Err(E::invalid_value(found, &self))
+        } else {
+            Err(E::invalid_type(found, &self))
+        }
+    }
 }

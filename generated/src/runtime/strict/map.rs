@@ -6,11 +6,11 @@ use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserializer, Serializer,
-    de::{Error as _, MapAccess, Visitor},
+    de::{MapAccess, Visitor},
     ser::SerializeMap,
 };
 
-use super::{Codec, Encoded, Seed};
+use super::{super::raw::RawFault, Codec, Encoded, Seed};
 
 /// A map from strings; no name stands twice.
 #[derive(Clone, Copy)]
@@ -35,7 +35,8 @@ impl<T, C: Codec<T>> Codec<BTreeMap<String, T>> for Map<C> {
                 while let Some(name) = members.next_key::<String>()? {
                     let value = members.next_value_seed(Seed::new(self.0))?;
                     if map.contains_key(&name) {
-                        return Err(A::Error::custom("the member stands twice in one object"));
+                        let pointer = String::new();
+                        return Err(RawFault::Duplicate { pointer }.refuse());
                     }
                     map.insert(name, value);
                 }

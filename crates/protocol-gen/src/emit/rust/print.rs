@@ -125,7 +125,7 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         let pad = " ".repeat(indent);
         let mut text = format!("{pad}Self {{\n");
         for member in inner.split(", ") {
-            let _ = write!(text, "{pad}    {member},\n");
+            let _ = writeln!(text, "{pad}    {member},");
         }
         text.push_str(&pad);
         text.push('}');
@@ -159,7 +159,7 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
             text.push('\n');
         } else {
             for element in elements {
-                let _ = write!(text, "{pad}{element},\n");
+                let _ = writeln!(text, "{pad}{element},");
             }
         }
         let _ = write!(text, "{}]{tail}", " ".repeat(indent));
@@ -283,7 +283,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                 let nested = names.iter().any(|name| name.contains('{'));
                 let alone = nested && (name.contains("::") || line.contains("::"));
                 if !line.is_empty() && (!fits || alone) {
-                    let _ = write!(out, "    {line}\n");
+                    let _ = writeln!(out, "    {line}");
                     line.clear();
                 }
                 if !line.is_empty() {
@@ -291,7 +291,7 @@ pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> S
                 }
                 line.push_str(&piece);
             }
-            let _ = write!(out, "    {line}\n}};\n");
+            let _ = writeln!(out, "    {line}\n}};");
             out
         }
     }
@@ -308,7 +308,7 @@ fn nested_lines(nested: &str) -> String {
     for name in list.trim_end_matches('}').split(", ") {
         let piece = format!("{name},");
         if !line.is_empty() && 8 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
-            let _ = write!(out, "        {line}\n");
+            let _ = writeln!(out, "        {line}");
             line.clear();
         }
         if !line.is_empty() {
@@ -344,7 +344,7 @@ fn use_list(path: &str, names: &[String]) -> String {
     for name in names {
         let piece = format!("{name},");
         if !line.is_empty() && 4 + line.len() + 1 + piece.len() > USE_LINE_COLUMNS {
-            let _ = write!(out, "    {line}\n");
+            let _ = writeln!(out, "    {line}");
             line.clear();
         }
         if !line.is_empty() {
@@ -352,7 +352,7 @@ fn use_list(path: &str, names: &[String]) -> String {
         }
         line.push_str(&piece);
     }
-    let _ = write!(out, "    {line}\n}};\n");
+    let _ = writeln!(out, "    {line}\n}};");
     out
 }
 

@@ -53,7 +53,23 @@ pub(super) fn items(def: &Scalar, links: Links<'_>) -> Vec<String> {
                     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
                     pub struct #name(pub(crate) String);
                 }),
-                item(quote!(impl #name { #constructor })),
+                item(quote! {
+                    impl #name {
+                        #constructor
+
+                        /// The text.
+                        #[must_use]
+                        pub fn as_str(&self) -> &str {
+                            &self.0
+                        }
+
+                        /// The text.
+                        #[must_use]
+                        pub fn into_string(self) -> String {
+                            self.0
+                        }
+                    }
+                }),
             ]
         }
         ScalarKind::Integer(integer) => {

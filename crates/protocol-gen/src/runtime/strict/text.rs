@@ -65,20 +65,6 @@ macro_rules! text {
         }
     };
     (@any $name:ident) => {
-        impl $name {
-            /// The text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-
-            /// The text.
-            #[must_use]
-            pub fn into_string(self) -> String {
-                self.0
-            }
-        }
-
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(&self.0)

@@ -12,6 +12,7 @@ use crate::{
         PermissionDecisionPayload, ProviderRequestPayload, ProviderResponsePayload, SessionPayload,
         SystemPromptBuildPayload, ToolAfterPayload, ToolBeforePayload,
     },
+    types::Decision,
 };
 
 /// A point in the work of the host at which extensions are asked or told.
@@ -220,9 +221,9 @@ impl HookPoint {
         }
     }
 
-    /// Wire values of the decisions that are legal here.
+    /// The decisions that are legal here.
     #[must_use]
-    pub const fn decisions(self) -> &'static [&'static str] {
+    pub const fn decisions(self) -> &'static [Decision] {
         match self {
             Self::AgentBeforeStart
             | Self::CompactionComplete
@@ -239,8 +240,14 @@ impl HookPoint {
             | Self::SessionStart
             | Self::SystemPromptBuild
             | Self::ToolAfter
-            | Self::ToolBefore => &["block", "continue", "replace"],
-            Self::PermissionDecision => &["allow", "block", "continue", "deny", "replace"],
+            | Self::ToolBefore => &[Decision::Continue, Decision::Block, Decision::Replace],
+            Self::PermissionDecision => &[
+                Decision::Continue,
+                Decision::Block,
+                Decision::Replace,
+                Decision::Allow,
+                Decision::Deny,
+            ],
         }
     }
 

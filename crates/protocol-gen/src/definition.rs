@@ -146,6 +146,8 @@ pub(crate) struct PayloadsDef {
     pub(crate) title: Given<String>,
     /// Type of the structured data of an error.
     pub(crate) error_data: Given<String>,
+    /// Enum of the decisions that hooks list.
+    pub(crate) decisions: Given<String>,
 }
 
 /// A group of types: one Rust file.

@@ -113,6 +113,8 @@ pub struct PayloadsDocument {
     pub title: String,
     /// Wire name of the type of structured error data, if there is one.
     pub error_data: Option<String>,
+    /// Name of the enum of the decisions that hooks list, if one is named.
+    pub decisions: Option<String>,
 }
 
 /// `[modules.NAME]`: the types of one concern; one Rust file.

@@ -301,6 +301,7 @@ impl Resolver<'_> {
             id: self.canonical(def.id.as_ref()),
             title: self.canonical(def.title.as_ref()),
             error_data: def.error_data.as_ref().map(|name| name.value.clone()),
+            decisions: def.decisions.as_ref().map(|name| name.value.clone()),
         })
     }
 
@@ -751,6 +752,7 @@ impl Resolver<'_> {
                 self.in_payloads(payload, &ty.module);
             }
             let replacement = self.replacement(item, ty);
+            self.decisions(def.decisions.as_ref(), enums);
             hooks.push(Hook {
                 name,
                 payload: given(def.payload.as_ref()),
@@ -764,6 +766,38 @@ impl Resolver<'_> {
             });
         }
         hooks
+    }
+
+    /// Decisions are values of the enum of decisions, where one is named.
+    fn decisions(
+        &mut self,
+        decisions: Option<&Spanned<Vec<Spanned<String>>>>,
+        enums: &BTreeMap<String, Enum>,
+    ) {
+        let named = self
+            .definitions
+            .payloads
+            .first()
+            .and_then(|(_, def)| def.decisions.as_ref());
+        let Some(name) = named else {
+            return;
+        };
+        self.use_name("enum", &name.value);
+        let Some(values) = enums.get(&name.value) else {
+            let known: Vec<String> = enums.keys().cloned().collect();
+            self.unresolved("enum", name, &known);
+            return;
+        };
+        let known: Vec<String> = values
+            .values
+            .iter()
+            .map(|value| value.name.wire.clone())
+            .collect();
+        for decision in decisions.into_iter().flat_map(|list| &list.value) {
+            if !known.contains(&decision.value) {
+                self.unresolved("decision", decision, &known);
+            }
+        }
     }
 
     fn replacement(

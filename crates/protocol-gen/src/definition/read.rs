@@ -208,6 +208,7 @@ impl Reader<'_> {
             id: self.required(table, "id", Self::string),
             title: self.required(table, "title", Self::string),
             error_data: self.string(table, "error_data"),
+            decisions: self.string(table, "decisions"),
         }
     }
 

@@ -88,6 +88,20 @@ fn mend(line: &str, after: &[&str]) -> Option<(String, usize)> {
         let joined = format!("{line}{});", argument.trim().trim_end_matches(','));
         return (joined.len() <= MAX_COLUMNS).then_some((joined, 2));
     }
+    // An arm whose array was put in a block.
+    if let (Some(left), Some(&"&[")) = (
+        line.strip_suffix("=> {"),
+        after.first().map(|line| line.trim()).as_ref(),
+    ) {
+        let end = after.iter().position(|line| line.trim() == "]")?;
+        let pad = " ".repeat(indent);
+        let mut text = format!("{left}=> &[\n");
+        for element in after.get(1..end)? {
+            let _ = writeln!(text, "{pad}    {}", element.trim());
+        }
+        let _ = write!(text, "{pad}],");
+        return Some((text, end + 2));
+    }
     // An arm whose expression was put in a block and fits on one line.
     if let (Some(left), [expression, close, ..]) = (line.strip_suffix("=> {"), after)
         && close.trim() == "}"

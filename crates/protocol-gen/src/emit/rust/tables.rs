@@ -523,7 +523,7 @@ pub(super) fn hooks(model: &Model, roles: &Roles<'_>) -> String {
     out.push_str("\nuse std::{fmt, time::Duration};\n\n");
     out.push_str(&type_uses(
         model,
-        payloads(),
+        payloads().chain(decision_enum(model).map(|def| &def.name.wire)),
         &["DecodeError", "RawJson", "ReplacementRules", "WireType"],
     ));
     let Some(def) = model.enums.get(HOOK_POINT) else {
@@ -569,12 +569,14 @@ fn hook_tables(model: &Model, links: prose::Links<'_>) -> Vec<TokenStream> {
         };
         (hook.name.rust.as_str(), value)
     }));
-    let decisions = arms(
-        model
-            .hooks
-            .iter()
-            .map(|hook| (hook.name.rust.as_str(), strings(&hook.decisions))),
-    );
+    let decisions = decisions(model);
+    let decision_type = match decision_enum(model) {
+        Some(def) => {
+            let name = format_ident!("{}", def.name.rust);
+            quote!(#name)
+        }
+        None => quote!(&'static str),
+    };
     let adopts = arms(
         model
             .hooks
@@ -619,9 +621,9 @@ fn hook_tables(model: &Model, links: prose::Links<'_>) -> Vec<TokenStream> {
                 match self { #slots }
             }
 
-            /// Wire values of the decisions that are legal here.
+            /// The decisions that are legal here.
             #[must_use]
-            pub const fn decisions(self) -> &'static [&'static str] {
+            pub const fn decisions(self) -> &'static [#decision_type] {
                 match self { #decisions }
             }
 
@@ -738,6 +740,30 @@ fn hook_tables(model: &Model, links: prose::Links<'_>) -> Vec<TokenStream> {
     out
 }
 
+fn decision_enum(model: &Model) -> Option<&crate::model::Enum> {
+    let name = model.payloads.as_ref()?.decisions.as_ref()?;
+    model.enums.get(name)
+}
+
+/// The arms that say which decisions are legal at a hook.
+fn decisions(model: &Model) -> TokenStream {
+    arms(model.hooks.iter().map(|hook| {
+        let list = match decision_enum(model) {
+            Some(def) => {
+                let name = format_ident!("{}", def.name.rust);
+                let values = def
+                    .values
+                    .iter()
+                    .filter(|value| hook.decisions.contains(&value.name.wire))
+                    .map(|value| format_ident!("{}", value.name.rust));
+                quote!(&[#(#name::#values),*])
+            }
+            None => strings(&hook.decisions),
+        };
+        (hook.name.rust.as_str(), list)
+    }))
+}
+
 fn hook_type(model: &Model, hook: &Hook, links: prose::Links<'_>) -> Vec<TokenStream> {
     let name = format_ident!("{}", hook.name.rust);
     let mut notes = vec![format!("Wire name `{}`.", hook.name.wire)];
@@ -791,12 +817,18 @@ fn type_uses<'a>(model: &Model, wires: impl Iterator<Item = &'a String>, more: &
     let mut contract: BTreeSet<String> = BTreeSet::new();
     let mut payloads: BTreeSet<String> = BTreeSet::new();
     for wire in wires {
-        if let Some(ty) = model.types.get(wire) {
-            match model.document_of(ty) {
-                Document::Contract => contract.insert(ty.name.rust.clone()),
-                Document::Payloads => payloads.insert(ty.name.rust.clone()),
-            };
-        }
+        let found = match (model.types.get(wire), model.enums.get(wire)) {
+            (Some(ty), _) => Some((&ty.module, &ty.name.rust)),
+            (None, Some(def)) => Some((&def.module, &def.name.rust)),
+            (None, None) => None,
+        };
+        let Some((module, name)) = found else {
+            continue;
+        };
+        match model.module(module).map(|module| module.document) {
+            Some(Document::Payloads) => payloads.insert(name.clone()),
+            Some(Document::Contract) | None => contract.insert(name.clone()),
+        };
     }
     print::nested_use(
         more.iter().map(|name| (*name).to_owned()).collect(),

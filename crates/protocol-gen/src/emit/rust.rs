@@ -8,7 +8,11 @@ mod shape;
 mod tables;
 mod types;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::resume_unwind,
+    thread,
+};
 
 use crate::{
     artifact::Artifact,
@@ -21,53 +25,15 @@ pub(crate) const TOOL: &str = "extension-protocol-gen";
 
 /// The protocol crate.
 pub fn emit(model: &Model) -> Vec<Artifact> {
-    let shapes = shape::Shapes::new(model);
     let roles = Roles::new(model);
-    let mut files = vec![
-        ("Cargo.toml".to_owned(), package::manifest(model)),
-        ("README.md".to_owned(), package::readme(model)),
-        ("src/lib.rs".to_owned(), package::lib(model)),
-        ("src/schema.rs".to_owned(), tables::schema(model)),
-        ("src/codec.rs".to_owned(), codec::index(model)),
-        ("src/methods.rs".to_owned(), tables::methods(model, &roles)),
-    ];
-    if !model.limits.is_empty() {
-        files.push(("src/limits.rs".to_owned(), tables::limits(model, &roles)));
-    }
-    if !model.errors.is_empty() {
-        files.push(("src/errors.rs".to_owned(), tables::errors(model, &roles)));
-    }
-    if !model.hooks.is_empty() {
-        files.push(("src/hooks.rs".to_owned(), tables::hooks(model, &roles)));
-    }
-    for (document, folder) in [
-        (Document::Contract, "types"),
-        (Document::Payloads, "payloads"),
-    ] {
-        let modules: Vec<_> = model
-            .modules
-            .iter()
-            .filter(|module| module.document == document)
-            .collect();
-        if modules.is_empty() {
-            continue;
-        }
-        files.push((
-            format!("src/{folder}.rs"),
-            package::module_index(model, document),
-        ));
-        for module in modules {
-            files.push((
-                format!("src/{folder}/{}.rs", module.name),
-                types::module_file(model, module, &shapes, &roles),
-            ));
-            files.push((
-                format!("src/codec/{}.rs", module.name),
-                codec::module_file(model, module, &roles),
-            ));
-        }
-    }
-    files.extend(package::runtime(model));
+    // The two halves take about as long as each other, and neither knows of the other.
+    let (mut files, types) = thread::scope(|scope| {
+        let types = scope.spawn(|| type_files(model, &roles));
+        let others = other_files(model, &roles);
+        let types = types.join();
+        (others, types.unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    files.extend(types);
     files
         .into_iter()
         .map(|(path, text)| Artifact {
@@ -75,6 +41,69 @@ pub fn emit(model: &Model) -> Vec<Artifact> {
             bytes: text.into_bytes(),
         })
         .collect()
+}
+
+/// A path below the folder of the package, and a text.
+type File = (String, String);
+
+/// The files of types, one a module.
+fn type_files(model: &Model, roles: &Roles<'_>) -> Vec<File> {
+    let shapes = shape::Shapes::new(model);
+    model
+        .modules
+        .iter()
+        .map(|module| {
+            (
+                format!("src/{}/{}.rs", folder(module.document), module.name),
+                types::module_file(model, module, &shapes, roles),
+            )
+        })
+        .collect()
+}
+
+/// All other files.
+fn other_files(model: &Model, roles: &Roles<'_>) -> Vec<File> {
+    let mut files = vec![
+        ("Cargo.toml".to_owned(), package::manifest(model)),
+        ("README.md".to_owned(), package::readme(model)),
+        ("src/lib.rs".to_owned(), package::lib(model)),
+        ("src/schema.rs".to_owned(), tables::schema(model)),
+        ("src/codec.rs".to_owned(), codec::index(model)),
+        ("src/methods.rs".to_owned(), tables::methods(model, roles)),
+    ];
+    if !model.limits.is_empty() {
+        files.push(("src/limits.rs".to_owned(), tables::limits(model, roles)));
+    }
+    if !model.errors.is_empty() {
+        files.push(("src/errors.rs".to_owned(), tables::errors(model, roles)));
+    }
+    if !model.hooks.is_empty() {
+        files.push(("src/hooks.rs".to_owned(), tables::hooks(model, roles)));
+    }
+    for document in [Document::Contract, Document::Payloads] {
+        if model
+            .modules
+            .iter()
+            .any(|module| module.document == document)
+        {
+            let path = format!("src/{}.rs", folder(document));
+            files.push((path, package::module_index(model, document)));
+        }
+    }
+    for module in &model.modules {
+        let path = format!("src/codec/{}.rs", module.name);
+        files.push((path, codec::module_file(model, module, roles)));
+    }
+    files.extend(package::runtime(model));
+    files
+}
+
+/// The Rust module, and folder, of the types of a document.
+fn folder(document: Document) -> &'static str {
+    match document {
+        Document::Contract => "types",
+        Document::Payloads => "payloads",
+    }
 }
 
 /// The first line of a generated Rust file.
@@ -201,9 +230,9 @@ fn wrap_role(list: &[String]) -> String {
 
 fn paths(model: &Model) -> BTreeMap<&str, String> {
     let mut paths = BTreeMap::new();
-    let root = |module: &str| match model.module(module).map(|module| module.document) {
-        Some(Document::Payloads) => "payloads",
-        Some(Document::Contract) | None => "types",
+    let root = |module: &str| {
+        let module = model.module(module);
+        folder(module.map_or(Document::Contract, |module| module.document))
     };
     for limit in &model.limits {
         paths.insert(

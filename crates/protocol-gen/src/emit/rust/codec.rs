@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use super::{Roles, header, print::number, scalar, types};
 use crate::{
     model::{
-        Condition, Demand, Document, Enum, EnumSource, Field, Integer, Model, Module, Presence,
-        Rule, ScalarKind, Type, TypeRef, Width,
+        Condition, Demand, Enum, EnumSource, Field, Integer, Model, Module, Presence, Rule,
+        ScalarKind, Type, TypeRef, Width,
     },
     resolve::{ERROR_REASON, HOOK_POINT},
 };
@@ -88,10 +88,7 @@ pub(super) fn module_file(model: &Model, module: &Module, roles: &Roles<'_>) -> 
     foreign.sort();
     foreign.dedup();
     names.sort();
-    let folder = match module.document {
-        Document::Contract => "types",
-        Document::Payloads => "payloads",
-    };
+    let folder = super::folder(module.document);
     let mut uses = foreign;
     uses.push("runtime::strict".to_owned());
     let path = format!("{folder}::{}", module.name);

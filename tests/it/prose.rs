@@ -1,0 +1,277 @@
+//! What is written for people is true: paths exist, commands exist, code blocks work.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use extension_protocol_gen::{compile, diagnostic, emit, source::Source};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use reasonix_extension_tests::workspace;
+
+/// Pages that people write, below the workspace.
+const PAGES: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "schema/README.md",
+];
+
+fn page(path: &str) -> String {
+    fs::read_to_string(workspace().join(path)).unwrap()
+}
+
+/// Every code block of a language in a Markdown text.
+fn code_blocks(markdown: &str, language: &str) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut open = false;
+    for event in Parser::new(markdown) {
+        if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = &event {
+            open = **info == *language;
+            if open {
+                blocks.push(String::new());
+            }
+        } else if let (Event::Text(text), true, Some(block)) = (&event, open, blocks.last_mut()) {
+            block.push_str(text);
+        } else if matches!(event, Event::End(TagEnd::CodeBlock)) {
+            open = false;
+        }
+    }
+    blocks
+}
+
+#[test]
+fn what_pages_link_and_name_exists() {
+    let tests = sources_of_tests();
+    for path in PAGES {
+        let text = page(path);
+        let folder = workspace().join(path);
+        let folder = folder.parent().unwrap();
+        for event in Parser::new(&text) {
+            if let Event::Start(Tag::Link { dest_url, .. }) = &event
+                && !dest_url.contains("://")
+                && !dest_url.starts_with('#')
+            {
+                assert!(
+                    folder.join(&**dest_url).exists(),
+                    "{path} links `{dest_url}`"
+                );
+            }
+            let Event::Code(code) = &event else { continue };
+            let rooted = [
+                "crates/",
+                "docs/",
+                "generated/",
+                "schema/",
+                "tests/",
+                "xtask/",
+            ];
+            if rooted.iter().any(|root| code.starts_with(root)) && !code.contains(['*', '<', ' ']) {
+                assert!(workspace().join(&**code).exists(), "{path} names `{code}`");
+            }
+            // The name of a test is a sentence with many underscores.
+            if code.matches('_').count() >= 4
+                && code.bytes().all(|b| b == b'_' || b.is_ascii_lowercase())
+            {
+                assert!(
+                    tests.contains(&format!("fn {code}()")),
+                    "{path} names the test `{code}`"
+                );
+            }
+            if let Some(task) = code.strip_prefix("cargo xtask ") {
+                let task = task.split(' ').next().unwrap_or_default();
+                let known = ["codegen", "ci", "bench", "bless", "--help"];
+                assert!(known.contains(&task), "{path} names `{code}`");
+            }
+        }
+    }
+}
+
+fn sources_of_tests() -> String {
+    let mut text = String::new();
+    for file in [
+        "tests/it/contract.rs",
+        "tests/it/drift.rs",
+        "tests/it/prose.rs",
+    ] {
+        text.push_str(&page(file));
+    }
+    text
+}
+
+#[test]
+fn every_dependency_is_explained_and_nothing_else() {
+    let manifest: toml::Table = page("Cargo.toml").parse().unwrap();
+    let declared: BTreeSet<String> = manifest["workspace"]["dependencies"]
+        .as_table()
+        .unwrap()
+        .keys()
+        .map(|name| name.trim_end_matches("08").to_owned())
+        .collect();
+    let architecture = page("ARCHITECTURE.md");
+    let (_, table) = architecture.split_once("## Dependencies").unwrap();
+    let explained: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+        .filter(|names| !matches!(*names, "crate" | "---"))
+        .flat_map(|names| names.split(", "))
+        .map(|name| {
+            name.trim_end_matches(" 1")
+                .trim_end_matches(" 0.8")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(declared, explained);
+}
+
+#[test]
+fn the_blocks_of_the_vocabulary_are_one_sound_protocol() {
+    let sources: Vec<Source> = code_blocks(&page("schema/README.md"), "toml")
+        .iter()
+        .enumerate()
+        .map(|(index, block)| Source::new(format!("schema/v1/{index}.toml"), block.as_bytes()))
+        .collect();
+    assert!(sources.len() > 4);
+    let model = compile(&sources).unwrap_or_else(|diagnostics| {
+        panic!("{}", diagnostic::to_text(&diagnostics, &sources, false))
+    });
+    assert!(emit::emit(&model).len() > 20);
+}
+
+#[test]
+fn every_key_and_every_diagnostic_is_in_the_vocabulary() {
+    let text = page("schema/README.md");
+    let schema: serde_json::Value =
+        serde_json::from_str(&page("schema/definitions.generated.json")).unwrap();
+    let mut keys = BTreeSet::new();
+    for definition in schema["$defs"].as_object().unwrap().values() {
+        keys.extend(
+            definition["properties"]
+                .as_object()
+                .into_iter()
+                .flat_map(|properties| properties.keys().cloned()),
+        );
+    }
+    for key in keys {
+        let named = [format!("`{key}`"), format!(".{key}`"), format!("`{key} ")];
+        assert!(
+            named.iter().any(|name| text.contains(name)),
+            "the key `{key}`"
+        );
+    }
+    for code in diagnostic::Code::ALL {
+        let name = code.as_str();
+        assert!(
+            text.contains(&format!("`{name}`")),
+            "the diagnostic `{name}`"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_the_readme_shows_what_the_crate_does() {
+    let block = code_blocks(&page("README.md"), "rust").remove(0);
+    // The same lines run in `readme_example`, below: this holds the two together.
+    let (_, own) = include_str!("prose.rs")
+        .split_once("fn readme_example() {\n")
+        .unwrap();
+    let (own, _) = own.split_once("\n}\n").unwrap();
+    let own: Vec<&str> = own
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let shown: Vec<&str> = block
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    assert_eq!(shown, own);
+}
+
+#[test]
+#[rustfmt::skip]
+fn readme_example() {
+    use reasonix_extension_protocol::{FaultKind, decode, encode, types::ShutdownParams};
+
+    // One call decodes and checks. What the contract refuses is refused, with the place and the reason.
+    let error = decode::<ShutdownParams>(br#"{"timeoutMillis":-1}"#).unwrap_err();
+    assert_eq!(error.pointer(), "/timeoutMillis");
+    assert_eq!(error.kind(), FaultKind::OutOfRange);
+
+    // Required members are arguments, optional ones have setters, and new ones break no caller.
+    let params = ShutdownParams::new(5_000);
+    assert_eq!(encode(&params).unwrap(), br#"{"timeoutMillis":5000}"#);
+}
+
+#[test]
+fn the_index_is_sound_markdown() {
+    let text = page("docs/EXTENSION_PROTOCOL.generated.md");
+    let mut anchors = BTreeSet::new();
+    let mut links = BTreeSet::new();
+    let mut heading: Option<String> = None;
+    let mut cells = (0, 0);
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+        match &event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::End(TagEnd::Heading(_)) => {
+                let title = heading.take().unwrap_or_default();
+                anchors.insert(anchor(&title));
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                links.insert(dest_url.to_string());
+            }
+            Event::Start(Tag::TableHead | Tag::TableRow) => cells.1 = 0,
+            Event::Start(Tag::TableCell) => cells.1 += 1,
+            Event::End(TagEnd::TableHead) => cells.0 = cells.1,
+            Event::End(TagEnd::TableRow) => assert_eq!(cells.0, cells.1, "cells of a row"),
+            Event::InlineHtml(html) | Event::Html(html) => {
+                if let Some(id) = html
+                    .strip_prefix("<a id=\"")
+                    .and_then(|rest| rest.split('"').next())
+                {
+                    anchors.insert(id.to_owned());
+                }
+                let known = ["<br>", "<a id=", "</a>", "<!-- @generated"];
+                assert!(known.iter().any(|known| html.starts_with(known)), "{html}");
+            }
+            Event::Text(part) | Event::Code(part) => {
+                if let Some(title) = &mut heading {
+                    title.push_str(part);
+                }
+            }
+            Event::Start(_)
+            | Event::End(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => {}
+        }
+    }
+    for link in links {
+        if let Some(target) = link.strip_prefix('#') {
+            assert!(anchors.contains(target), "`#{target}` leads nowhere");
+        } else {
+            assert!(
+                Path::new(&workspace().join("docs")).join(&link).exists(),
+                "{link}"
+            );
+        }
+    }
+}
+
+/// The anchor that code hosts make of a heading.
+fn anchor(title: &str) -> String {
+    title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| {
+            if c == ' ' {
+                '-'
+            } else {
+                c.to_ascii_lowercase()
+            }
+        })
+        .collect()
+}

@@ -1,5 +1,6 @@
 //! What no single crate can prove.
 
 mod contract;
+mod diagnostics;
 mod drift;
 mod prose;

@@ -142,6 +142,11 @@ impl Diagnostics {
                     | Code::MissingKey
                     | Code::WrongType
                     | Code::Duplicate
+                    | Code::BadName
+                    | Code::NoRustName
+                    | Code::RustCollision
+                    | Code::ReservedName
+                    | Code::BadCharacter
                     | Code::Unresolved
                     | Code::BadType
             )

@@ -108,7 +108,7 @@ impl Resolver<'_> {
     /// Enters all names of scalars, enums and types, and reports those that stand twice.
     fn declare(&mut self) {
         let definitions = self.definitions;
-        let mut places: BTreeMap<&str, At> = BTreeMap::new();
+        let mut places: BTreeMap<&str, (Kind, At)> = BTreeMap::new();
         let names = definitions
             .scalars
             .iter()
@@ -126,11 +126,14 @@ impl Resolver<'_> {
                     .map(|item| (&item.name, Kind::Type)),
             );
         for (name, kind) in names {
-            if let Some(&first) = places.get(name.value.as_str()) {
-                self.duplicate("type, enum or scalar", name, first);
+            if let Some(&(other, first)) = places.get(name.value.as_str()) {
+                // Two of one kind are reported with the items of that kind.
+                if other != kind {
+                    self.duplicate("type, enum or scalar", name, first);
+                }
                 continue;
             }
-            places.insert(&name.value, name.at);
+            places.insert(&name.value, (kind, name.at));
             if matches!(name.value.as_str(), HOOK_POINT | ERROR_REASON) {
                 self.diagnostics.report(
                     Code::ReservedName,

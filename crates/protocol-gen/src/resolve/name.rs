@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Kind, Resolver};
+use super::{ERROR_REASON, HOOK_POINT, Kind, Resolver};
 use crate::{
     diagnostic::Code,
     model::{Model, Name},
@@ -148,7 +148,9 @@ impl Resolver<'_> {
         let name = self
             .rust_name("type", wire, rust, names::upper_camel, sound)
             .unwrap_or_else(|| "Unnamed".to_owned());
-        if RESERVED_TYPES.contains(&name.as_str()) {
+        // A built-in name has been reported as such.
+        let built_in = matches!(wire.value.as_str(), HOOK_POINT | ERROR_REASON);
+        if RESERVED_TYPES.contains(&name.as_str()) && !built_in {
             let at = rust.map_or(wire.at, |rust| rust.at);
             self.diagnostics.report(
                 Code::ReservedName,
@@ -168,6 +170,9 @@ impl Resolver<'_> {
         let mut claims: Vec<(String, String, At)> = Vec::new();
         let places = self.type_places();
         let mut claim = |rust: &str, wire: &str, why: &str| {
+            if matches!(wire, HOOK_POINT | ERROR_REASON) {
+                return;
+            }
             let at = places.get(wire).copied().unwrap_or(At {
                 file: 0,
                 start: 0,

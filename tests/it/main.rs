@@ -3,4 +3,5 @@
 mod contract;
 mod diagnostics;
 mod drift;
+mod emitted;
 mod prose;

@@ -28,7 +28,12 @@ pub fn copy_of_artifacts(to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a folder and all below it.
+///
+/// # Errors
+///
+/// When something cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

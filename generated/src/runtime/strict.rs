@@ -151,9 +151,9 @@ macro_rules! object {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Object;
+                struct ObjectVisitor_;
 
-                impl<'de> serde::de::Visitor<'de> for Object {
+                impl<'de> serde::de::Visitor<'de> for ObjectVisitor_ {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -185,7 +185,7 @@ macro_rules! object {
                     }
                 }
 
-                deserializer.deserialize_map(Object)
+                deserializer.deserialize_map(ObjectVisitor_)
             }
         }
 

@@ -39,6 +39,7 @@ const RESERVED_TYPES: &[&str] = &[
     "InvalidValue",
     "Iterator",
     "None",
+    "ObjectVisitor_",
     "Ok",
     "Option",
     "Ord",
@@ -59,6 +60,7 @@ const RESERVED_TYPES: &[&str] = &[
     "TryFrom",
     "TryInto",
     "Unpin",
+    "ValueVisitor_",
     "Vec",
     "DecodeError",
 ];

@@ -8,9 +8,9 @@ macro_rules! values {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 const VALUES: &[&str] = &[$($wire),*];
-                struct Value;
+                struct ValueVisitor_;
 
-                impl serde::de::Visitor<'_> for Value {
+                impl serde::de::Visitor<'_> for ValueVisitor_ {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -22,7 +22,7 @@ macro_rules! values {
                     }
                 }
 
-                deserializer.deserialize_str(Value)
+                deserializer.deserialize_str(ValueVisitor_)
             }
         }
 

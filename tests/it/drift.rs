@@ -200,6 +200,73 @@ fn another_folder_another_locale_and_another_order_of_files_give_the_same_bytes(
     }
 }
 
+/// The first lines of a definition file, and its definitions, each with its sub-tables.
+fn parts(source: &Source) -> (String, Vec<String>) {
+    let mut head = String::new();
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for line in source.text().lines() {
+        // `types.A` of `[types.A]`, `[types.A.fields]` and `[[types.A.rules]]`.
+        let table = line.strip_prefix('[').map(|rest| {
+            let name = rest
+                .trim_start_matches('[')
+                .split(']')
+                .next()
+                .unwrap_or_default();
+            let quoted = name.split('"').nth(1).map(|key| format!("\"{key}\""));
+            let (section, key) = name.split_once('.').unwrap_or((name, ""));
+            let key =
+                quoted.unwrap_or_else(|| key.split('.').next().unwrap_or_default().to_owned());
+            format!("{section}.{key}")
+        });
+        match (table, parts.last_mut()) {
+            (Some(table), Some((last, text))) if *last == table => text.push_str(line),
+            (Some(table), _) => parts.push((table, line.to_owned())),
+            (None, Some((_, text))) => text.push_str(line),
+            (None, None) => head.push_str(line),
+        }
+        let text = parts.last_mut().map_or(&mut head, |(_, text)| text);
+        text.push('\n');
+    }
+    (head, parts.into_iter().map(|(_, text)| text).collect())
+}
+
+#[test]
+fn how_definitions_are_spread_over_files_and_ordered_in_them_changes_no_byte() {
+    let expected = emit::emit(&model());
+    let mut reversed = Vec::new();
+    let mut split = Vec::new();
+    let mut renamed = Vec::new();
+    for (index, source) in sources().iter().enumerate() {
+        let (head, mut parts) = parts(source);
+        for (half, name) in [(0, "a"), (1, "b")] {
+            let own: Vec<&str> = parts
+                .iter()
+                .skip(half)
+                .step_by(2)
+                .map(String::as_str)
+                .collect();
+            let text = head.clone() + &own.concat();
+            split.push(Source::new(
+                format!("schema/v1/{index}{name}.toml"),
+                text.as_bytes(),
+            ));
+        }
+        parts.reverse();
+        let text = head + &parts.concat();
+        reversed.push(Source::new(source.path.clone(), text.as_bytes()));
+        let path = format!("schema/v1/{}.toml", 99 - index);
+        renamed.push(Source::new(path, source.text().as_bytes()));
+    }
+    for (what, sources) in [
+        ("reversed", reversed),
+        ("split", split),
+        ("renamed", renamed),
+    ] {
+        let model = compile(&sources).unwrap_or_else(|faults| panic!("{what}: {faults:#?}"));
+        assert!(emit::emit(&model) == expected, "{what}");
+    }
+}
+
 #[test]
 fn the_features_of_another_crate_in_the_build_change_no_byte() {
     // This package switches `preserve_order` on, and features unify: the generator that is linked

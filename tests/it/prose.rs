@@ -89,7 +89,9 @@ fn sources_of_tests() -> String {
     let mut text = String::new();
     for file in [
         "tests/it/contract.rs",
+        "tests/it/diagnostics.rs",
         "tests/it/drift.rs",
+        "tests/it/emitted.rs",
         "tests/it/prose.rs",
     ] {
         text.push_str(&page(file));

@@ -6,7 +6,10 @@ use std::{
     process::{Command, Output},
 };
 
-use extension_protocol_gen::cli;
+use extension_protocol_gen::{
+    cli, compile, emit,
+    source::{self, Source},
+};
 use reasonix_extension_tests::{copy, workspace};
 
 /// A folder that stays from run to run, so that dependencies are compiled once.
@@ -76,6 +79,53 @@ fn a_crate_of_every_shape_compiles_is_formatted_and_documented() {
             "{needed} in\n{listed}"
         );
     }
+}
+
+#[test]
+fn prose_reaches_documentation_and_nothing_else() {
+    // The sample has prose that tries to get out of its host; the same sample with plain prose must
+    // be the same crate but for documentation.
+    let sources = source::read(&workspace().join("tests/fixtures/shapes")).unwrap();
+    let plain: Vec<Source> = sources
+        .iter()
+        .map(|source| {
+            let text: Vec<String> = source
+                .text()
+                .lines()
+                .map(|line| match line.split_once("doc = \"") {
+                    Some((before, _)) if source.path.ends_with("prose.toml") => {
+                        let end = if line.ends_with('}') { " }" } else { "" };
+                        format!("{before}doc = \"Plain.\"{end}")
+                    }
+                    _ => line.to_owned(),
+                })
+                .collect();
+            Source::new(source.path.clone(), text.join("\n").as_bytes())
+        })
+        .collect();
+    let code = |sources: &[Source]| {
+        let model = compile(sources).unwrap();
+        let mut code = String::new();
+        for artifact in emit::rust::emit(&model) {
+            let text = String::from_utf8(artifact.bytes).unwrap();
+            let is_doc = |line: &&str| {
+                let line = line.trim_start();
+                line.starts_with("///") || line.starts_with("//!")
+            };
+            if artifact.path.ends_with(".rs") {
+                code.extend(text.lines().filter(|line| !is_doc(line)));
+            }
+        }
+        code
+    };
+    assert!(code(&sources) == code(&plain));
+}
+
+#[test]
+fn prose_keeps_the_index_sound() {
+    let sources = source::read(&workspace().join("tests/fixtures/shapes")).unwrap();
+    let index = emit::markdown::emit(&compile(&sources).unwrap());
+    crate::prose::is_sound_markdown(&String::from_utf8(index.bytes).unwrap());
 }
 
 #[test]

@@ -206,12 +206,17 @@ fn readme_example() {
 
 #[test]
 fn the_index_is_sound_markdown() {
-    let text = page("docs/EXTENSION_PROTOCOL.generated.md");
+    is_sound_markdown(&page("docs/EXTENSION_PROTOCOL.generated.md"));
+}
+
+/// Every row of a table has as many cells as its head, every link leads somewhere, and no HTML comes
+/// out but what the index is made with.
+pub(crate) fn is_sound_markdown(text: &str) {
     let mut anchors = BTreeSet::new();
     let mut links = BTreeSet::new();
     let mut heading: Option<String> = None;
     let mut cells = (0, 0);
-    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         match &event {
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
             Event::End(TagEnd::Heading(_)) => {
@@ -254,7 +259,7 @@ fn the_index_is_sound_markdown() {
     for link in links {
         if let Some(target) = link.strip_prefix('#') {
             assert!(anchors.contains(target), "`#{target}` leads nowhere");
-        } else {
+        } else if !link.contains("://") {
             assert!(
                 Path::new(&workspace().join("docs")).join(&link).exists(),
                 "{link}"

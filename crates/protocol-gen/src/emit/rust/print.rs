@@ -266,6 +266,8 @@ pub(crate) fn uses(groups: &[Vec<(String, Vec<String>)>]) -> String {
 pub(crate) fn nested_use(root: Vec<String>, nested: &[(&str, Vec<String>)]) -> String {
     let mut names = root;
     for (path, inner) in nested {
+        let mut inner = inner.clone();
+        inner.sort_by_key(|name| use_key(name));
         match inner.as_slice() {
             [] => {}
             [one] => names.push(format!("{path}::{one}")),

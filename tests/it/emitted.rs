@@ -112,7 +112,10 @@ fn prose_reaches_documentation_and_nothing_else() {
                 let line = line.trim_start();
                 line.starts_with("///") || line.starts_with("//!")
             };
-            if artifact.path.ends_with(".rs") {
+            if Path::new(&artifact.path)
+                .extension()
+                .is_some_and(|kind| kind == "rs")
+            {
                 code.extend(text.lines().filter(|line| !is_doc(line)));
             }
         }

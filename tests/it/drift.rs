@@ -171,7 +171,7 @@ fn comments_and_spacing_of_definitions_reach_no_artifact() {
 }
 
 #[test]
-fn another_folder_another_locale_and_another_order_of_files_give_the_same_bytes() {
+fn another_folder_and_another_order_of_files_give_the_same_bytes() {
     let expected = emit::emit(&model());
     assert_eq!(emit::emit(&model()), expected, "twice in one process");
 
@@ -183,7 +183,7 @@ fn another_folder_another_locale_and_another_order_of_files_give_the_same_bytes(
         "files in another order"
     );
 
-    // Another folder and locale, in a process of its own.
+    // Another folder, from nothing.
     let folder = tempfile::tempdir().unwrap();
     copy_of_artifacts(folder.path()).unwrap();
     let mut output = cli::Output::default();

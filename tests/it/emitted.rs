@@ -125,6 +125,26 @@ fn prose_reaches_documentation_and_nothing_else() {
 }
 
 #[test]
+fn emitted_code_reads_like_written_code() {
+    let sources = source::read(&workspace().join("tests/fixtures/shapes")).unwrap();
+    let artifacts = emit::rust::emit(&compile(&sources).unwrap());
+    for path in [
+        "src/payloads/documents.rs",
+        "src/codec/documents.rs",
+        "src/hooks.rs",
+    ] {
+        let artifact = artifacts
+            .iter()
+            .find(|artifact| artifact.path == format!("generated/{path}"))
+            .unwrap();
+        let text = String::from_utf8(artifact.bytes.clone()).unwrap();
+        insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
+            insta::assert_snapshot!(path.replace('/', "-"), text);
+        });
+    }
+}
+
+#[test]
 fn prose_keeps_the_index_sound() {
     let sources = source::read(&workspace().join("tests/fixtures/shapes")).unwrap();
     let index = emit::markdown::emit(&compile(&sources).unwrap());

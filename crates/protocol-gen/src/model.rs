@@ -70,7 +70,8 @@ pub struct Name {
     pub rust: String,
 }
 
-/// Prose of a definition, as written; see [`crate::prose`] for what of it is markup.
+/// Prose of a definition, as written: paragraphs, code spans, lists and code blocks, and no other
+/// markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doc(pub String);
 

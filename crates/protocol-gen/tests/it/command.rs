@@ -216,6 +216,24 @@ fn drift_of_every_kind_is_reported_in_each_format() {
 }
 
 #[test]
+fn neither_locale_nor_folder_nor_time_zone_reaches_an_artifact() {
+    let (folder, other) = (sample(), sample());
+    exits(&run(folder.path(), &["generate"]), 0);
+    let output = generator(Path::new("/"))
+        .args(["generate", "--root"])
+        .arg(other.path())
+        .envs([
+            ("LC_ALL", "tr_TR.UTF-8"),
+            ("LANG", "tr_TR.UTF-8"),
+            ("TZ", "Asia/Kolkata"),
+        ])
+        .output()
+        .unwrap();
+    exits(&output, 0);
+    assert_eq!(contents(folder.path()), contents(other.path()));
+}
+
+#[test]
 fn a_check_needs_no_home_and_leaves_no_trace() {
     let folder = sample();
     exits(&run(folder.path(), &["generate"]), 0);

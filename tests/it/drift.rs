@@ -1,6 +1,6 @@
 //! Committed artifacts equal generated ones, and nothing can change without being noticed.
 
-use std::{fs, path::Path};
+use std::{fs, num::NonZero, ops::Range, path::Path, thread};
 
 use extension_protocol_gen::{
     artifact::{self, Plan, Report},
@@ -85,8 +85,8 @@ fn other_line_ends_alone_are_named_as_such_with_what_mends_them() {
 }
 
 /// Every value of a definition file: the place of its text, and what to write instead.
-fn mutations(source: &Source) -> Vec<(std::ops::Range<usize>, String)> {
-    fn walk(table: &DeTable<'_>, text: &str, out: &mut Vec<(std::ops::Range<usize>, String)>) {
+fn mutations(source: &Source) -> Vec<(Range<usize>, String)> {
+    fn walk(table: &DeTable<'_>, text: &str, out: &mut Vec<(Range<usize>, String)>) {
         for value in table.values() {
             visit(value, text, out);
         }
@@ -94,7 +94,7 @@ fn mutations(source: &Source) -> Vec<(std::ops::Range<usize>, String)> {
     fn visit(
         value: &toml::Spanned<DeValue<'_>>,
         text: &str,
-        out: &mut Vec<(std::ops::Range<usize>, String)>,
+        out: &mut Vec<(Range<usize>, String)>,
     ) {
         let span = value.span();
         let written = text.get(span.clone()).unwrap_or_default();
@@ -125,34 +125,48 @@ fn mutations(source: &Source) -> Vec<(std::ops::Range<usize>, String)> {
 fn a_change_of_any_value_or_doc_of_any_definition_is_found() {
     let sources = sources();
     let committed = emit::emit(&model());
-    let mut changes = 0;
-    for (index, source) in sources.iter().enumerate() {
-        for (span, written) in mutations(source) {
-            let mut text = source.text().to_owned();
-            text.replace_range(span.clone(), &written);
-            let mut changed = sources.clone();
-            changed[index] = Source::new(source.path.clone(), text.as_bytes());
-            changes += 1;
-            // Definitions that are refused fail the check; others must lead to other bytes.
-            let Ok(model) = compile(&changed) else {
-                continue;
-            };
-            // The page for people shows nearly all; the crate is emitted only where it does not.
-            let index = emit::markdown::emit(&model);
-            let differs = !committed.contains(&index) || emit::emit(&model) != committed;
-            let before = source.text().get(..span.start).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            assert!(
-                differs,
-                "{}:{line}: `{written}` changes no artifact",
-                source.path
-            );
-        }
-    }
+    let changes: Vec<(usize, Range<usize>, String)> = sources
+        .iter()
+        .enumerate()
+        .flat_map(|(file, source)| {
+            mutations(source)
+                .into_iter()
+                .map(move |(span, written)| (file, span, written))
+        })
+        .collect();
     assert!(
-        changes > 900,
-        "all values are tried, and there are many: {changes}"
+        changes.len() > 900,
+        "all values are tried, and there are many"
     );
+
+    let is_found = |file: usize, span: &Range<usize>, written: &str| {
+        let mut changed = sources.clone();
+        let mut text = sources[file].text().to_owned();
+        text.replace_range(span.clone(), written);
+        changed[file] = Source::new(sources[file].path.clone(), text.as_bytes());
+        // Definitions that are refused fail the check; others must lead to other bytes. The page for
+        // people shows nearly all, so the crate is emitted only where it does not.
+        compile(&changed).map_or(true, |model| {
+            !committed.contains(&emit::markdown::emit(&model)) || emit::emit(&model) != committed
+        })
+    };
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for share in changes.chunks(changes.len().div_ceil(workers)) {
+            scope.spawn(|| {
+                for (file, span, written) in share {
+                    let source = &sources[*file];
+                    let before = source.text().get(..span.start).unwrap_or_default();
+                    let line = before.matches('\n').count() + 1;
+                    assert!(
+                        is_found(*file, span, written),
+                        "{}:{line}: `{written}` changes no artifact",
+                        source.path
+                    );
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -150,10 +150,11 @@ fn a_change_of_any_value_or_doc_of_any_definition_is_found() {
             !committed.contains(&emit::markdown::emit(&model)) || emit::emit(&model) != committed
         })
     };
+    let (sources, is_found) = (&sources, &is_found);
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
         for share in changes.chunks(changes.len().div_ceil(workers)) {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 for (file, span, written) in share {
                     let source = &sources[*file];
                     let before = source.text().get(..span.start).unwrap_or_default();

@@ -318,7 +318,7 @@ impl MethodName {
     ///
     /// # Errors
     ///
-    /// As [`decode_params`].
+    /// As [`crate::decode_params`].
     pub fn check_params(self, params: Option<&[u8]>) -> Result<(), DecodeError> {
         match self {
             Self::Event => decode_params::<EventParams>(params).map(drop),
@@ -345,7 +345,7 @@ impl MethodName {
     ///
     /// # Errors
     ///
-    /// As [`decode`].
+    /// As [`crate::decode`].
     pub fn check_result(self, result: &[u8]) -> Result<(), DecodeError> {
         match self {
             Self::Event
@@ -354,7 +354,8 @@ impl MethodName {
             | Self::StreamEnd
             | Self::ResourcesChanged => {
                 let (pointer, kind) = (String::new(), FaultKind::WrongType);
-                let message = "a notification has no result".to_owned();
+                let length = result.len();
+                let message = format!("a notification has no result of {length} bytes");
                 Err(DecodeError::new(pointer, kind, message))
             }
             Self::Initialize => decode::<InitializeResult>(result).map(drop),

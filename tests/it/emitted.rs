@@ -66,6 +66,15 @@ fn a_crate_of_every_shape_compiles_is_formatted_and_documented() {
     succeeds(&cargo(&package, &["test", "--quiet"]));
     succeeds(&cargo(&package, &["doc", "--quiet", "--no-deps"]));
     succeeds(&cargo(&package, &["fmt", "--check"]));
+
+    // And so is the least that a protocol can be.
+    let root = folder("minimal");
+    copy(&workspace().join("tests/fixtures/minimal"), &root).unwrap();
+    let minimal = generate(&root);
+    succeeds(&cargo(&minimal, &["test", "--quiet"]));
+    succeeds(&cargo(&minimal, &["doc", "--quiet", "--no-deps"]));
+    succeeds(&cargo(&minimal, &["fmt", "--check"]));
+
     let listed = succeeds(&cargo(&package, &["package", "--list", "--allow-dirty"]));
     for needed in [
         "Cargo.toml",

@@ -190,6 +190,22 @@ fn the_example_of_the_readme_shows_what_the_crate_does() {
 }
 
 #[test]
+fn the_readme_counts_the_artifacts_right() {
+    let sources = extension_protocol_gen::source::read(workspace()).unwrap();
+    let count = emit::emit(&compile(&sources).unwrap()).len();
+    let clean = format!("{count} artifacts: 0 created, 0 updated, {count} unchanged, 0 removed");
+    let grown = format!(
+        "{count} artifacts: 0 created, 6 updated, {} unchanged, 0 removed",
+        count - 6
+    );
+    let readme = page("README.md");
+    assert!(
+        readme.contains(&clean) && readme.contains(&grown),
+        "{clean}; {grown}"
+    );
+}
+
+#[test]
 #[rustfmt::skip]
 fn readme_example() {
     use reasonix_extension_protocol::{FaultKind, decode, encode, types::ShutdownParams};

@@ -6,6 +6,7 @@
 
 // One file a part: a crate has those that its types need.
 mod boxed;
+mod codec;
 mod count;
 mod integer;
 mod list;
@@ -16,20 +17,22 @@ mod number;
 pub(crate) mod optional;
 pub(crate) mod optional_or_empty;
 mod or_empty;
+mod plain;
 pub(crate) mod required;
 mod rules;
 mod text;
 mod values;
 pub(crate) mod zero_if_absent;
 
-use std::{fmt, marker::PhantomData};
+use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeSeed, Error as _, MapAccess, Visitor},
+    Deserializer,
+    de::{DeserializeSeed, Visitor},
 };
 
 pub(crate) use self::boxed::Boxed;
+pub(crate) use self::codec::{Codec, read};
 pub(crate) use self::count::count;
 pub(crate) use self::integer::Integer;
 pub(crate) use self::list::List;
@@ -38,59 +41,14 @@ pub(crate) use self::map::Map;
 pub(crate) use self::non_blank::NonBlank;
 pub(crate) use self::number::Number;
 pub(crate) use self::or_empty::OrEmpty;
+pub(crate) use self::plain::Plain;
 pub(crate) use self::rules::{holds, rule};
 pub(crate) use self::text::text;
 pub(crate) use self::values::values;
 
-/// How a value is read and written.
-pub(crate) trait Codec<T>: Copy {
-    fn decode<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error>;
-    fn encode<S: Serializer>(self, value: &T, serializer: S) -> Result<S::Ok, S::Error>;
-}
-
-/// As the type itself does.
-#[derive(Clone, Copy)]
-pub(crate) struct Plain;
-
-impl<T: Serialize + for<'de> Deserialize<'de>> Codec<T> for Plain {
-    fn decode<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
-    }
-
-    fn encode<S: Serializer>(self, value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
-    }
-}
-
 /// Whether a string has nothing but white space, as Unicode defines it (`White_Space`).
 pub(crate) fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
-}
-
-/// A codec on the way in.
-pub(crate) struct Seed<C, T>(C, PhantomData<T>);
-
-impl<C, T> Seed<C, T> {
-    pub(crate) fn new(codec: C) -> Self {
-        Self(codec, PhantomData)
-    }
-}
-
-impl<'de, T, C: Codec<T>> DeserializeSeed<'de> for Seed<C, T> {
-    type Value = T;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        self.0.decode(deserializer)
-    }
-}
-
-/// A codec on the way out.
-struct Encoded<'a, C, T>(C, &'a T);
-
-impl<T, C: Codec<T>> Serialize for Encoded<'_, C, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.encode(self.1, serializer)
-    }
 }
 
 /// The name of a member, on the way in: its index among the names of the type.
@@ -118,20 +76,6 @@ impl Visitor<'_> for Member {
             .position(|known| *known == name)
             .ok_or_else(|| E::unknown_field(name, self.0))
     }
-}
-
-/// Reads the value of a member.
-pub(crate) fn read<'de, T, C: Codec<T>, A: MapAccess<'de>>(
-    members: &mut A,
-    slot: &mut Option<T>,
-    name: &'static str,
-    codec: C,
-) -> Result<(), A::Error> {
-    if slot.is_some() {
-        return Err(A::Error::duplicate_field(name));
-    }
-    *slot = Some(members.next_value_seed(Seed::new(codec))?);
-    Ok(())
 }
 
 /// An object type: its members in declared order, and what holds between them.
@@ -226,7 +170,9 @@ pub struct InvalidValue {
 }
 
 impl InvalidValue {
-    pub(crate) const fn new(name: &'static str, expected: &'static str) -> Self {
+    /// Says that a value of the type `name` must be `expected`.
+    #[must_use]
+    pub const fn new(name: &'static str, expected: &'static str) -> Self {
         Self { name, expected }
     }
 

@@ -10,7 +10,7 @@ use serde::{
     ser::SerializeSeq,
 };
 
-use super::{Codec, Encoded, Seed};
+use super::codec::{Codec, Encoded, Seed};
 
 /// A list.
 #[derive(Clone, Copy)]

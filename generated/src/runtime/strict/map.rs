@@ -10,7 +10,10 @@ use serde::{
     ser::SerializeMap,
 };
 
-use super::{super::raw::RawFault, Codec, Encoded, Seed};
+use super::{
+    super::raw::RawFault,
+    codec::{Codec, Encoded, Seed},
+};
 
 /// A map from strings; no name stands twice.
 #[derive(Clone, Copy)]

@@ -339,19 +339,17 @@ pub(super) fn parts(model: &Model) -> BTreeSet<&'static str> {
             parts.insert("or_empty");
         } else if field.non_blank {
             parts.insert("non_blank");
-        } else if !field.externalizable {
+        } else if field.externalizable {
+            parts.insert("plain");
+        } else {
             codec_parts(&field.ty, &mut parts);
         }
         if field.boxed {
             parts.insert("boxed");
         }
     }
-    // These are written in terms of another.
-    if parts.contains("optional")
-        || parts.contains("optional_or_empty")
-        || parts.contains("zero_if_absent")
-    {
-        parts.insert("required");
+    if !parts.is_empty() {
+        parts.insert("codec");
     }
     if model.types.values().any(|ty| !ty.rules.is_empty()) {
         parts.insert("rules");
@@ -368,7 +366,7 @@ pub(super) fn parts(model: &Model) -> BTreeSet<&'static str> {
                 }
             }
             ScalarKind::Integer(_) => {
-                parts.extend(["count", "integer"]);
+                parts.extend(["codec", "count", "integer"]);
             }
         }
     }
@@ -396,6 +394,8 @@ fn codec_parts(ty: &TypeRef, parts: &mut BTreeSet<&'static str>) {
         | TypeRef::Json
         | TypeRef::Scalar(_)
         | TypeRef::Enum(_)
-        | TypeRef::Object(_) => {}
+        | TypeRef::Object(_) => {
+            parts.insert("plain");
+        }
     }
 }

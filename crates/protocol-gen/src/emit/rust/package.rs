@@ -181,10 +181,11 @@ pub(super) fn lib(model: &Model) -> String {
         out.push_str("pub use self::hooks::HookPoint;\n");
     }
     let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
-    out.push_str(&print::uses(&[vec![(
-        "pub use self::runtime".to_owned(),
+    out.push_str(&print::use_of(
+        "pub use",
+        "self::runtime",
         names(RUNTIME_NAMES),
-    )]]));
+    ));
     let mut schema = vec![
         "PROTOCOL_ID",
         "PROTOCOL_MAJOR",
@@ -195,11 +196,7 @@ pub(super) fn lib(model: &Model) -> String {
     if model.payloads.is_some() {
         schema.extend(["PAYLOADS_HASH", "PAYLOADS_JSON"]);
     }
-    out.push_str(&print::uses(&[vec![(
-        "pub use self::schema".to_owned(),
-        names(&schema),
-    )]]));
-    out = out.replace("use pub use ", "pub use ");
+    out.push_str(&print::use_of("pub use", "self::schema", names(&schema)));
     out.push_str(
         "\n// The example of the readme is a test too.\n#[cfg(doctest)]\n\
          #[doc = include_str!(\"../README.md\")]\nstruct Readme;\n",
@@ -278,9 +275,8 @@ pub(super) fn module_index(model: &Model, document: Document) -> String {
         {
             names.push(def.name.rust.clone());
         }
-        let text = print::uses(&[vec![(format!("self::{}", module.name), names)]]);
-        out.push_str("pub ");
-        out.push_str(&text);
+        let path = format!("self::{}", module.name);
+        out.push_str(&print::use_of("pub use", &path, names));
     }
     out
 }
@@ -367,6 +363,7 @@ pub(super) fn runtime(model: &Model) -> Vec<(String, String)> {
     ];
     const PARTS: &[(&str, &str)] = &[
         ("boxed", include_str!("../../runtime/strict/boxed.rs")),
+        ("codec", include_str!("../../runtime/strict/codec.rs")),
         ("count", include_str!("../../runtime/strict/count.rs")),
         ("integer", include_str!("../../runtime/strict/integer.rs")),
         ("list", include_str!("../../runtime/strict/list.rs")),
@@ -386,6 +383,7 @@ pub(super) fn runtime(model: &Model) -> Vec<(String, String)> {
             include_str!("../../runtime/strict/optional_or_empty.rs"),
         ),
         ("or_empty", include_str!("../../runtime/strict/or_empty.rs")),
+        ("plain", include_str!("../../runtime/strict/plain.rs")),
         ("required", include_str!("../../runtime/strict/required.rs")),
         ("rules", include_str!("../../runtime/strict/rules.rs")),
         ("text", include_str!("../../runtime/strict/text.rs")),
@@ -410,7 +408,7 @@ pub(super) fn runtime(model: &Model) -> Vec<(String, String)> {
                 .lines()
                 .filter(|line| !line.ends_with(&declared) && !line.contains(&used))
                 .map(|line| format!("{line}\n"));
-            strict = kept.collect();
+            strict = kept.collect::<String>().replace("\n\n\n", "\n\n");
         }
     }
     files.push(("src/runtime/strict.rs".to_owned(), strict));

@@ -242,13 +242,9 @@ pub(crate) fn uses(groups: &[Vec<(String, Vec<String>)>]) -> String {
     for group in groups {
         let mut lines = Vec::new();
         for (path, names) in group {
-            let mut names = names.clone();
-            names.sort_by_key(|name| use_key(name));
-            names.dedup();
-            match names.as_slice() {
-                [] => {}
-                [one] => lines.push(format!("use {path}::{one};\n")),
-                _ => lines.push(use_list(path, &names)),
+            let line = use_of("use", path, names.clone());
+            if !line.is_empty() {
+                lines.push(line);
             }
         }
         if lines.is_empty() {
@@ -260,6 +256,17 @@ pub(crate) fn uses(groups: &[Vec<(String, Vec<String>)>]) -> String {
         out.extend(lines);
     }
     out
+}
+
+/// One `use` of names below a path, sorted and broken as rustfmt does; nothing for no names.
+pub(crate) fn use_of(keyword: &str, path: &str, mut names: Vec<String>) -> String {
+    names.sort_by_key(|name| use_key(name));
+    names.dedup();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!("{keyword} {path}::{one};\n"),
+        _ => use_list(keyword, path, &names),
+    }
 }
 
 /// One `use` of the crate: names at its root, and names below modules of it.
@@ -350,12 +357,12 @@ const USE_COLUMNS: usize = 98;
 /// Columns of a line within such a list.
 const USE_LINE_COLUMNS: usize = 99;
 
-fn use_list(path: &str, names: &[String]) -> String {
-    let one_line = format!("use {path}::{{{}}};\n", names.join(", "));
+fn use_list(keyword: &str, path: &str, names: &[String]) -> String {
+    let one_line = format!("{keyword} {path}::{{{}}};\n", names.join(", "));
     if one_line.trim_end().len() <= USE_COLUMNS {
         return one_line;
     }
-    let mut out = format!("use {path}::{{\n");
+    let mut out = format!("{keyword} {path}::{{\n");
     let mut line = String::new();
     for name in names {
         let piece = format!("{name},");

@@ -203,28 +203,14 @@ pub(super) fn methods(model: &Model, roles: &Roles<'_>) -> String {
     }
     out.push_str(&print::module_doc(&lines));
     out.push_str("\nuse std::fmt;\n\n");
-    out.push_str(&type_uses(
-        model,
-        types(),
-        if model.methods.iter().any(|method| method.result.is_none()) {
-            &[
-                "DecodeError",
-                "FaultKind",
-                "Params",
-                "WireType",
-                "decode",
-                "decode_params",
-            ]
-        } else {
-            &[
-                "DecodeError",
-                "Params",
-                "WireType",
-                "decode",
-                "decode_params",
-            ]
-        },
-    ));
+    let mut needed = vec!["DecodeError", "Params", "WireType", "decode_params"];
+    if model.methods.iter().any(|method| method.result.is_none()) {
+        needed.push("FaultKind");
+    }
+    if model.methods.iter().any(|method| method.result.is_some()) {
+        needed.push("decode");
+    }
+    out.push_str(&type_uses(model, types(), &needed));
 
     for tokens in method_traits() {
         out.push('\n');
@@ -390,7 +376,8 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
             }
             None => quote! {{
                 let (pointer, kind) = (String::new(), FaultKind::WrongType);
-                let message = "a notification has no result".to_owned();
+                let length = result.len();
+                let message = format!("a notification has no result of {length} bytes");
                 Err(DecodeError::new(pointer, kind, message))
             }},
         };
@@ -442,7 +429,7 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
                 ///
                 /// # Errors
                 ///
-                /// As [`decode_params`].
+                /// As [`crate::decode_params`].
                 pub fn check_params(self, params: Option<&[u8]>) -> Result<(), DecodeError> {
                     match self { #check_params }
                 }
@@ -452,7 +439,7 @@ fn method_name(model: &Model) -> Vec<TokenStream> {
                 ///
                 /// # Errors
                 ///
-                /// As [`decode`].
+                /// As [`crate::decode`].
                 pub fn check_result(self, result: &[u8]) -> Result<(), DecodeError> {
                     match self { #check_result }
                 }

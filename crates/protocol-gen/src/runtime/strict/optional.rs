@@ -2,7 +2,7 @@
 
 use serde::{de::Error, ser::SerializeMap};
 
-use super::{Codec, required};
+use super::{Codec, codec::write as write_member};
 
 #[expect(
     clippy::unnecessary_wraps,
@@ -23,7 +23,7 @@ pub(crate) fn write<T, C: Codec<T>, M: SerializeMap>(
     codec: C,
 ) -> Result<(), M::Error> {
     match value {
-        Some(value) => required::write(map, name, value, codec),
+        Some(value) => write_member(map, name, value, codec),
         None => Ok(()),
     }
 }

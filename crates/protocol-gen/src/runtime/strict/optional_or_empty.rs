@@ -2,7 +2,7 @@
 
 use serde::{de::Error, ser::SerializeMap};
 
-use super::{Codec, required};
+use super::{Codec, codec::write as write_member};
 
 #[expect(
     clippy::option_option,
@@ -24,7 +24,7 @@ pub(crate) fn write<T, C: Codec<Option<T>>, M: SerializeMap>(
     codec: C,
 ) -> Result<(), M::Error> {
     if value.is_some() {
-        required::write(map, name, value, codec)
+        write_member(map, name, value, codec)
     } else {
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde::de::Error;
 
-pub(crate) use super::required::write;
+pub(crate) use super::codec::write;
 
 #[expect(
     clippy::unnecessary_wraps,

@@ -40,12 +40,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "rustdoc",
-        arguments: &[
-            "doc",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ],
+        arguments: &["doc", "--workspace", "--no-deps"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
     Step {

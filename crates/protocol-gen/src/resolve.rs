@@ -2,6 +2,8 @@
 //! naming and shape enforced, and every fault reported. Knows no file and no output.
 
 mod checks;
+mod hooks;
+mod methods;
 mod name;
 mod types;
 
@@ -12,9 +14,8 @@ use crate::{
     definition::{Definitions, Item, Items},
     diagnostic::{Code, Diagnostics},
     model::{
-        Class, Diagram, Direction, Doc, Document, Enum, EnumSource, EnumValue, ErrorDef, Hook,
-        Limit, Method, Model, Module, Name, Package, PayloadsDocument, Protocol, Replacement, Slot,
-        Timeout, Type,
+        Class, Doc, Document, Enum, EnumSource, EnumValue, ErrorDef, Limit, Model, Module, Name,
+        Package, PayloadsDocument, Protocol, Slot, Timeout,
     },
     names,
     source::{At, Spanned},
@@ -259,17 +260,34 @@ impl Resolver<'_> {
     fn package(&mut self) -> Package {
         let def = self.once("package", &self.definitions.package, true);
         if let Some(name) = def.and_then(|def| def.name.as_ref())
-            && !name
-                .value
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+            && (name.value.is_empty()
+                || name.value.starts_with(|c: char| !c.is_ascii_lowercase())
+                || !name.value.bytes().all(|b| {
+                    b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_'
+                }))
         {
             self.diagnostics.report(
                 Code::BadName,
                 name.at,
                 format!("`{}` is no package name", name.value),
-                "use small letters, digits and dashes",
+                "begin with a small letter, then use small letters, digits and dashes",
             );
+        }
+        if let Some(version) = def.and_then(|def| def.version.as_ref()) {
+            let mut parts = version.value.split('.');
+            let is_number = |part: &str| {
+                !part.is_empty()
+                    && part.bytes().all(|b| b.is_ascii_digit())
+                    && (part == "0" || !part.starts_with('0'))
+            };
+            if version.value.matches('.').count() != 2 || !parts.all(is_number) {
+                self.diagnostics.report(
+                    Code::BadName,
+                    version.at,
+                    format!("`{}` is no version of a package", version.value),
+                    "write three numbers: `0.1.0`",
+                );
+            }
         }
         let directory = self.path(def.and_then(|def| def.directory.as_ref()));
         let index = self.path(def.and_then(|def| def.index.as_ref()));
@@ -576,249 +594,6 @@ impl Resolver<'_> {
             "A point in the work of the host at which extensions are asked or told.",
             points,
         );
-    }
-
-    fn methods(&mut self, classes: &[Class], types: &BTreeMap<String, Type>) -> Vec<Method> {
-        let mut namer = Namer::new("method");
-        let mut methods = Vec::new();
-        for item in self.sorted("method", &self.definitions.methods) {
-            let def = &item.def;
-            let direction = self.direction(def.direction.as_ref());
-            if let Some(class) = &def.class {
-                if !classes.iter().any(|known| known.name.wire == class.value) {
-                    let known: Vec<String> = classes
-                        .iter()
-                        .map(|known| known.name.wire.clone())
-                        .collect();
-                    self.unresolved("class", class, &known);
-                }
-                self.use_name("class", &class.value);
-            }
-            for name in def.params.iter().chain(&def.result) {
-                self.object_name(name, "the params or result of a method");
-                if let Some(ty) = types.get(&name.value) {
-                    self.in_contract(name, &ty.module);
-                }
-            }
-            let notification = direction.is_notification();
-            self.fits_direction(item, notification, "result", def.result.as_ref());
-            self.fits_direction(
-                item,
-                notification,
-                "result_example",
-                def.result_example.as_ref(),
-            );
-            methods.push(Method {
-                name: namer.name(self, &item.name, def.rust.as_ref(), names::upper_camel),
-                direction,
-                class: given(def.class.as_ref()),
-                params: given(def.params.as_ref()),
-                result: def.result.as_ref().map(|name| name.value.clone()),
-                doc: doc(def.doc.as_ref()),
-                example: given(def.example.as_ref()),
-                result_example: def.result_example.as_ref().map(|text| text.value.clone()),
-            });
-        }
-        methods
-    }
-
-    fn diagrams(&mut self, methods: &[Method]) -> Vec<Diagram> {
-        let mut diagrams = Vec::new();
-        for item in self.sorted("diagram", &self.definitions.diagrams) {
-            let mut steps = Vec::new();
-            for step in item.def.steps.iter().flat_map(|steps| &steps.value) {
-                if !methods.iter().any(|method| method.name.wire == step.value) {
-                    let known: Vec<String> = methods
-                        .iter()
-                        .map(|method| method.name.wire.clone())
-                        .collect();
-                    self.unresolved("method", step, &known);
-                }
-                steps.push(step.value.clone());
-            }
-            diagrams.push((
-                given(item.def.order.as_ref()),
-                Diagram {
-                    name: item.name.value.clone(),
-                    steps,
-                    doc: doc(item.def.doc.as_ref()),
-                },
-            ));
-        }
-        self.dense("diagram", &self.definitions.diagrams, |def| {
-            def.order.as_ref()
-        });
-        by_order(diagrams, |diagram| diagram.name.clone())
-    }
-
-    fn direction(&mut self, text: Option<&Spanned<String>>) -> Direction {
-        let Some(text) = text else {
-            return Direction::HostToExtensionRequest;
-        };
-        let found = Direction::ALL
-            .into_iter()
-            .find(|direction| direction.as_str() == text.value);
-        found.unwrap_or_else(|| {
-            let known: Vec<String> = Direction::ALL
-                .iter()
-                .map(|direction| direction.as_str().to_owned())
-                .collect();
-            self.unresolved("direction", text, &known);
-            Direction::HostToExtensionRequest
-        })
-    }
-
-    /// A request has a result, a notification has none.
-    fn fits_direction<T>(
-        &mut self,
-        item: &Item<T>,
-        notification: bool,
-        key: &str,
-        given: Option<&Spanned<String>>,
-    ) {
-        match given {
-            Some(text) if notification => {
-                self.diagnostics.report(
-                    Code::Conflict,
-                    text.at,
-                    format!("`{}` is a notification and has `{key}`", item.name.value),
-                    format!("remove `{key}`: a notification is not answered"),
-                );
-            }
-            None if !notification => {
-                self.diagnostics.report(
-                    Code::MissingKey,
-                    item.name.at,
-                    format!("`{}` is a request and has no `{key}`", item.name.value),
-                    format!("add `{key} = …`: a request is answered"),
-                );
-            }
-            _ => {}
-        }
-    }
-
-    fn hooks(
-        &mut self,
-        types: &BTreeMap<String, Type>,
-        enums: &BTreeMap<String, Enum>,
-        timeouts: &[Timeout],
-        slots: &[Slot],
-    ) -> Vec<Hook> {
-        let mut hooks = Vec::new();
-        // Their names were checked with the enum of all hooks.
-        let points: Vec<Name> = enums
-            .get(HOOK_POINT)
-            .map(|points| {
-                points
-                    .values
-                    .iter()
-                    .map(|value| value.name.clone())
-                    .collect()
-            })
-            .unwrap_or_default();
-        for name in points {
-            let Some(item) = self
-                .definitions
-                .hooks
-                .iter()
-                .filter(|item| item.name.value == name.wire)
-                .min_by_key(|item| item.name.at)
-            else {
-                continue;
-            };
-            let def = &item.def;
-            if let Some(timeout) = &def.timeout {
-                if !timeouts
-                    .iter()
-                    .any(|known| known.name.wire == timeout.value)
-                {
-                    let known: Vec<String> = timeouts
-                        .iter()
-                        .map(|known| known.name.wire.clone())
-                        .collect();
-                    self.unresolved("timeout family", timeout, &known);
-                }
-                self.use_name("timeout", &timeout.value);
-            }
-            if let Some(slot) = &def.slot
-                && !slots.iter().any(|known| known.name.wire == slot.value)
-            {
-                let known: Vec<String> =
-                    slots.iter().map(|known| known.name.wire.clone()).collect();
-                self.unresolved("slot", slot, &known);
-            }
-            let ty = def.payload.as_ref().and_then(|payload| {
-                self.object_name(payload, "the payload of a hook");
-                types.get(&payload.value)
-            });
-            if let (Some(payload), Some(ty)) = (&def.payload, ty) {
-                self.in_payloads(payload, &ty.module);
-            }
-            let replacement = self.replacement(item, ty);
-            self.decisions(def.decisions.as_ref(), enums);
-            hooks.push(Hook {
-                name,
-                payload: given(def.payload.as_ref()),
-                timeout: given(def.timeout.as_ref()),
-                slot: def.slot.as_ref().map(|slot| slot.value.clone()),
-                decisions: sorted_names(def.decisions.as_ref()),
-                adopts: self.members(ty, def.adopts.as_ref(), |_| true, "a member"),
-                fixed: self.fixed(item, ty, enums),
-                replacement,
-                doc: doc(def.doc.as_ref()),
-            });
-        }
-        hooks
-    }
-
-    /// Decisions are values of the enum of decisions, where one is named.
-    fn decisions(
-        &mut self,
-        decisions: Option<&Spanned<Vec<Spanned<String>>>>,
-        enums: &BTreeMap<String, Enum>,
-    ) {
-        let named = self
-            .definitions
-            .payloads
-            .first()
-            .and_then(|(_, def)| def.decisions.as_ref());
-        let Some(name) = named else {
-            return;
-        };
-        self.use_name("enum", &name.value);
-        let Some(values) = enums.get(&name.value) else {
-            let known: Vec<String> = enums.keys().cloned().collect();
-            self.unresolved("enum", name, &known);
-            return;
-        };
-        let known: Vec<String> = values
-            .values
-            .iter()
-            .map(|value| value.name.wire.clone())
-            .collect();
-        for decision in decisions.into_iter().flat_map(|list| &list.value) {
-            if !known.contains(&decision.value) {
-                self.unresolved("decision", decision, &known);
-            }
-        }
-    }
-
-    fn replacement(
-        &mut self,
-        item: &Item<crate::definition::HookDef>,
-        ty: Option<&Type>,
-    ) -> Replacement {
-        let Some(def) = &item.def.replacement else {
-            return Replacement::default();
-        };
-        let any = |_: &crate::model::Field| true;
-        let text = |field: &crate::model::Field| checks::is_text(&field.ty);
-        Replacement {
-            required: self.members(ty, def.required.as_ref(), any, "a member"),
-            non_empty: self.members(ty, def.non_empty.as_ref(), text, "a string member"),
-            any_of: self.members(ty, def.any_of.as_ref(), any, "a member"),
-            object_text: self.members(ty, def.object_text.as_ref(), text, "a string member"),
-        }
     }
 
     // Pieces.

@@ -1,6 +1,7 @@
 //! The protocol crate, whole: manifest, sources and the runtime that they stand on.
 
 mod codec;
+mod hooks;
 mod package;
 mod print;
 mod scalar;
@@ -78,7 +79,7 @@ fn other_files(model: &Model, roles: &Roles<'_>) -> Vec<File> {
         files.push(("src/errors.rs".to_owned(), tables::errors(model, roles)));
     }
     if !model.hooks.is_empty() {
-        files.push(("src/hooks.rs".to_owned(), tables::hooks(model, roles)));
+        files.push(("src/hooks.rs".to_owned(), hooks::file(model, roles)));
     }
     for document in [Document::Contract, Document::Payloads] {
         if model

@@ -3,6 +3,8 @@
 pub mod artifact;
 pub mod canonical;
 pub mod cli;
+pub mod compat;
+pub mod contract;
 mod definition;
 pub mod diagnostic;
 pub mod emit;

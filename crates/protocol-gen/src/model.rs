@@ -422,7 +422,7 @@ pub struct Rule {
 }
 
 /// When a rule applies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Condition {
     /// Wire name of a required enum field.
     pub field: String,
@@ -433,7 +433,7 @@ pub struct Condition {
 }
 
 /// What a rule demands, each of wire names of fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Demand {
     /// These optional members are there.
     Requires(Vec<String>),

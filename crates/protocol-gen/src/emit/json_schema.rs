@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Dialect of both documents.
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+pub(crate) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Name of the file of the frozen contract, in the folder of the package.
 pub(crate) const CONTRACT_FILE: &str = "schema.generated.json";

@@ -7,6 +7,7 @@
 mod decode;
 mod json;
 mod read;
+pub(crate) mod sample;
 mod supplement;
 
 use std::collections::{BTreeMap, BTreeSet};

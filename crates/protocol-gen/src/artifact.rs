@@ -15,7 +15,7 @@ mod place;
 mod render;
 mod report;
 mod text_difference;
-mod visible;
+pub(crate) mod visible;
 mod walk;
 mod write;
 

@@ -1,6 +1,10 @@
 //! The command line: arguments in, exit codes and text out. Decides nothing about definitions or
 //! artifacts.
 
+mod compat;
+mod locate;
+mod side;
+
 use std::{
     error::Error,
     ffi::OsString,
@@ -88,6 +92,8 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
+    #[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Compat(compat::CompatArgs),
 }
 
 #[derive(Args, Debug)]
@@ -135,6 +141,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         Command::Check { place, format } => with_root(place.root, &mut output, |root, output| {
             check(root, format, "extension-protocol-gen generate", output)
         }),
+        Command::Compat(arguments) => compat::run(&arguments, &mut output),
     }
 }
 
@@ -236,17 +243,18 @@ pub fn find_root(from: &Path) -> Option<&Path> {
 /// The definitions below a root, and what they come to.
 type Loaded = (Vec<Source>, Result<Model, Vec<Diagnostic>>);
 
-fn load(root: &Path, output: &mut Output) -> Result<Loaded, Outcome> {
-    let sources = match source::read(root) {
-        Ok(sources) => sources,
-        Err(error) => {
-            output.failed(&error);
-            return Err(match error {
-                ReadError::Find { .. } => Outcome::Usage,
-                ReadError::Io { .. } => Outcome::Failed,
-            });
+fn read_sources(root: &Path, output: &mut Output) -> Result<Vec<Source>, Outcome> {
+    source::read(root).map_err(|error| {
+        output.failed(&error);
+        match error {
+            ReadError::Find { .. } => Outcome::Usage,
+            ReadError::Io { .. } => Outcome::Failed,
         }
-    };
+    })
+}
+
+fn load(root: &Path, output: &mut Output) -> Result<Loaded, Outcome> {
+    let sources = read_sources(root, output)?;
     let model = crate::compile(&sources);
     Ok((sources, model))
 }
@@ -268,6 +276,9 @@ pub fn plan(root: &Path, model: &Model) -> Result<Plan, artifact::PlanError> {
     Plan::new(root, lock, emit::emit(model), owned)
 }
 
+const NO_ROOT: &str = "error: no folder from here upward has `schema/v<major>`\n  hint: run in a \
+                       workspace with definitions, or give its folder with `--root`\n";
+
 fn with_root(
     given: Option<PathBuf>,
     output: &mut Output,
@@ -283,10 +294,7 @@ fn with_root(
     if let Some(root) = find_root(&current) {
         run(root, output)
     } else {
-        output.error(
-            "error: no folder from here upward has `schema/v<major>`\n  hint: run in a workspace \
-             with definitions, or give its folder with `--root`\n",
-        );
+        output.error(NO_ROOT);
         Outcome::Usage
     }
 }

@@ -5,6 +5,7 @@
 //! first, so that what is judged is what is published.
 
 mod decode;
+mod hooks;
 mod json;
 mod read;
 pub(crate) mod sample;
@@ -12,6 +13,7 @@ mod supplement;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::{decode::expected, json::push_segment};
 pub use self::{
     decode::{Fault, FaultKind},
     read::{DocumentKind, ShapeFault},
@@ -168,7 +170,7 @@ impl Shape {
         shape
     }
 
-    fn innermost_mut(&mut self) -> &mut Self {
+    pub(crate) fn innermost_mut(&mut self) -> &mut Self {
         let mut shape = self;
         while let Self::List(inner) | Self::Map(inner) = shape {
             shape = inner;
@@ -301,6 +303,24 @@ impl Contract {
     /// The first fault that is met, with its place.
     pub fn decode(&self, ty: &str, message: &str) -> Result<(), Fault> {
         decode::decode(self, ty, message)
+    }
+
+    /// Decodes the payload of a hook point, as a strict extension does.
+    ///
+    /// # Errors
+    ///
+    /// The first fault that is met, with its place; also for a point that the contract does not have.
+    pub fn decode_payload(&self, point: &str, message: &str) -> Result<(), Fault> {
+        hooks::payload(self, point, message)
+    }
+
+    /// Decodes the replacement of a hook point, as a strict host does.
+    ///
+    /// # Errors
+    ///
+    /// The first fault that is met, with its place; also for a point that the contract does not have.
+    pub fn decode_replacement(&self, point: &str, message: &str) -> Result<(), Fault> {
+        hooks::replacement(self, point, message)
     }
 }
 

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
 
-use crate::source::{At, Source};
+use crate::{
+    github::{escape_data, escape_property},
+    source::{At, Source},
+};
 
 /// One fault in the definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -358,14 +361,4 @@ fn report<'a>(diagnostic: &'a Diagnostic, sources: &'a [Source]) -> Vec<Group<'a
         group = group.element(Level::HELP.message(diagnostic.help.as_str()));
     }
     vec![group]
-}
-
-fn escape_data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
-}
-
-fn escape_property(text: &str) -> String {
-    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -9,6 +9,7 @@ mod definition;
 pub mod diagnostic;
 pub mod emit;
 mod example;
+mod github;
 mod graph;
 pub mod model;
 mod names;

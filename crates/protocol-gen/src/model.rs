@@ -226,6 +226,17 @@ impl Integer {
         })
     }
 
+    /// The width that its bounds ask for where nothing says it: signed, unless a bound is beyond that.
+    /// Peers that count in signed integers are the rule.
+    pub fn narrowest(self) -> Width {
+        let beyond = |bound: Option<i128>| bound.is_some_and(|bound| bound > i128::from(i64::MAX));
+        if beyond(self.min) || beyond(self.max) {
+            Width::U64
+        } else {
+            Width::I64
+        }
+    }
+
     /// Whether Rust holds it in a `u64` (nothing below zero is accepted) rather than an `i64`.
     pub fn unsigned_in_rust(self) -> bool {
         self.lowest() >= 0

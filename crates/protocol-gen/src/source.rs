@@ -137,10 +137,7 @@ pub fn find(root: &Path) -> Result<String, ReadError> {
             source,
         })?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_major = name
-            .strip_prefix('v')
-            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
-        if is_major && entry.path().is_dir() {
+        if is_major(&name) && entry.path().is_dir() {
             found.push(format!("{DEFINITIONS}/{name}"));
         }
     }
@@ -160,17 +157,35 @@ fn collect(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<(), Rea
         let entry = entry.map_err(at)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{folder}/{name}");
-        if name.starts_with('.') || name.starts_with("releases") {
+        if is_passed_over(&name) {
             continue;
         }
         if entry.path().is_dir() {
             collect(root, &path, paths)?;
-        } else if Path::new(&name)
-            .extension()
-            .is_some_and(|ext| ext == "toml")
-        {
+        } else if is_definition(&path) {
             paths.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file or folder below the definitions holds none: the record of releases, and what is
+/// hidden.
+fn is_passed_over(name: &str) -> bool {
+    name.starts_with('.') || name.starts_with("releases")
+}
+
+/// Whether the path, below the root, is that of a definition file.
+pub(crate) fn is_definition(path: &str) -> bool {
+    let mut segments = path.split('/');
+    segments.next() == Some(DEFINITIONS)
+        && segments.next().is_some_and(is_major)
+        && segments.all(|segment| !is_passed_over(segment))
+        && Path::new(path).extension().is_some_and(|ext| ext == "toml")
+}
+
+/// Whether a folder is named after a major version.
+fn is_major(name: &str) -> bool {
+    name.strip_prefix('v')
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -9,6 +9,7 @@ use super::{
     Difference, Finding, LeftoverKind, Problem, Report,
     visible::{visible, visible_lines},
 };
+use crate::github::{escape_data, escape_property};
 
 /// Version of the JSON form. Raised when a member is renamed, removed or means something else.
 const JSON_VERSION: u32 = 1;
@@ -242,16 +243,4 @@ fn detail(path: &str, problem: &Problem) -> String {
         },
     };
     visible_lines(&text).into_owned()
-}
-
-/// Escapes the text of a workflow command.
-fn escape_data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
-}
-
-/// Escapes a property of a workflow command.
-fn escape_property(text: &str) -> String {
-    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 /// Shows control characters as their Unicode pictures and other invisible ones as `<U+202E>`.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -16,7 +16,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`visible`], but keeps line feeds.
-pub(super) fn visible_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_hidden(c)) {
         return Cow::Borrowed(text);
     }

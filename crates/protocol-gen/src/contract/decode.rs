@@ -94,7 +94,7 @@ fault_kinds! {
 }
 
 /// How deep arrays and objects may nest in any JSON, counted from the value.
-const RAW_DEPTH: usize = 128;
+pub(super) const RAW_DEPTH: usize = 128;
 
 /// How deep the parser follows arrays and objects.
 const PARSER_DEPTH: usize = 127;

@@ -609,16 +609,13 @@ impl<'f> Reader<'f> {
                 let min = self.bound(members, "minimum");
                 let max = self.bound(members, "maximum");
                 self.order(min, max);
-                // Where nothing says the width, the narrowest that holds the bounds is taken, signed
-                // first: peers that count in signed integers are the rule.
-                let width = if max.is_some_and(|max| max > i128::from(i64::MAX))
-                    || min.is_some_and(|min| min > i128::from(i64::MAX))
-                {
-                    Width::U64
-                } else {
-                    Width::I64
+                let mut integer = Integer {
+                    width: Width::I64,
+                    min,
+                    max,
                 };
-                Some(Shape::Integer(Integer { width, min, max }))
+                integer.width = integer.narrowest();
+                Some(Shape::Integer(integer))
             }
             Some("number") => {
                 self.object(value, &known(&["maximum", "minimum", "type"]))?;

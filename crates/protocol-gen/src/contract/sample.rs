@@ -101,7 +101,7 @@ pub(crate) fn complete(contract: &Contract, ty: &str, tree: &mut Tree, keep: &[&
 
 fn least(contract: &Contract, shape: &Shape, depth: usize) -> Tree {
     match shape {
-        Shape::Any => Tree::Object(Vec::new()),
+        Shape::Any | Shape::Map(_) => Tree::Object(Vec::new()),
         Shape::Bool => Tree::Raw("false".to_owned()),
         Shape::Text(text) => match text.lower_hex {
             Some(digits) => Tree::text(&"0".repeat(digits as usize)),
@@ -128,7 +128,6 @@ fn least(contract: &Contract, shape: &Shape, depth: usize) -> Tree {
             tree
         }
         Shape::List(_) => Tree::List(Vec::new()),
-        Shape::Map(_) => Tree::Object(Vec::new()),
     }
 }
 

@@ -6,6 +6,7 @@ use extension_protocol_gen::{
     artifact::{self, Plan, Report},
     cli, compile, emit,
     model::Model,
+    releases::Releases,
     source::{self, Source},
 };
 use reasonix_extension_tests::{copy_of_artifacts, workspace};
@@ -19,7 +20,11 @@ fn sources() -> Vec<Source> {
 }
 
 fn model() -> Model {
-    compile(&sources()).expect("the definitions are sound")
+    let mut model = compile(&sources()).expect("the definitions are sound");
+    let releases = Releases::read(workspace()).expect("the record of releases can be read");
+    assert_eq!(releases.faults, [], "the record of releases is sound");
+    releases.annotate(&mut model);
+    model
 }
 
 fn report(root: &Path) -> Report {

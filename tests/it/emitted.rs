@@ -7,7 +7,11 @@ use std::{
 };
 
 use extension_protocol_gen::{
-    cli, compile, emit,
+    cli,
+    compat::{self, Verdict},
+    compile,
+    contract::Contract,
+    emit,
     source::{self, Source},
 };
 use reasonix_extension_tests::{copy, workspace};
@@ -172,6 +176,11 @@ fn a_caller_notices_nothing_when_the_contract_grows() {
     let downstream = root.join("downstream");
     generate(&root);
     succeeds(&cargo(&downstream, &["test", "--quiet"]));
+    let contract = || {
+        let model = compile(&source::read(&root).unwrap()).unwrap();
+        Contract::of(&model).unwrap()
+    };
+    let before = contract();
 
     let grow = |file: &str, after: &str, line: &str| {
         let path = root.join("schema/v1").join(file);
@@ -234,5 +243,11 @@ fn a_caller_notices_nothing_when_the_contract_grows() {
     generate(&root);
     let changed = fs::read_to_string(root.join("generated/schema.generated.json")).unwrap();
     assert!(changed.contains("extension/ping") && changed.contains("\"image\""));
+    // What callers do not notice is what the stability contract permits.
+    let comparison = compat::compare(&before, &contract());
+    assert_eq!(comparison.changes.len(), 16);
+    for change in &comparison.changes {
+        assert!(matches!(change.verdict, Verdict::Allowed(_)), "{change:#?}");
+    }
     succeeds(&cargo(&downstream, &["test", "--quiet"]));
 }

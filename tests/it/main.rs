@@ -5,4 +5,7 @@ mod contract;
 mod diagnostics;
 mod drift;
 mod emitted;
+mod faults;
+mod live;
 mod prose;
+mod vectors;

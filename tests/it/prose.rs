@@ -1,6 +1,10 @@
 //! What is written for people is true: paths exist, commands exist, code blocks work.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use extension_protocol_gen::{compile, diagnostic, emit, source::Source};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -12,6 +16,7 @@ const PAGES: &[&str] = &[
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "docs/evolving-the-protocol.md",
     "schema/README.md",
 ];
 
@@ -41,6 +46,7 @@ fn code_blocks(markdown: &str, language: &str) -> Vec<String> {
 #[test]
 fn what_pages_link_and_name_exists() {
     let tests = sources_of_tests();
+    let tasks = xtasks();
     for path in PAGES {
         let text = page(path);
         let folder = workspace().join(path);
@@ -78,25 +84,33 @@ fn what_pages_link_and_name_exists() {
             }
             if let Some(task) = code.strip_prefix("cargo xtask ") {
                 let task = task.split(' ').next().unwrap_or_default();
-                let known = ["codegen", "ci", "bench", "bless", "--help"];
-                assert!(known.contains(&task), "{path} names `{code}`");
+                assert!(tasks.contains(task), "{path} names `{code}`");
             }
         }
     }
 }
 
 fn sources_of_tests() -> String {
-    let mut text = String::new();
-    for file in [
-        "tests/it/contract.rs",
-        "tests/it/diagnostics.rs",
-        "tests/it/drift.rs",
-        "tests/it/emitted.rs",
-        "tests/it/prose.rs",
-    ] {
-        text.push_str(&page(file));
-    }
-    text
+    fs::read_dir(workspace().join("tests/it"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+/// The commands of `cargo xtask`, as its help names them.
+fn xtasks() -> BTreeSet<String> {
+    let main = page("xtask/src/main.rs");
+    let (_, tasks) = main.split_once("enum Task {\n").unwrap();
+    let (tasks, _) = tasks.split_once("\n}\n").unwrap();
+    tasks
+        .lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
+        .map(|line| line.trim_end_matches([' ', '{', ',']).to_ascii_lowercase())
+        .chain(["--help".to_owned()])
+        .collect()
 }
 
 #[test]
@@ -190,19 +204,60 @@ fn the_example_of_the_readme_shows_what_the_crate_does() {
 }
 
 #[test]
-fn the_readme_counts_the_artifacts_right() {
-    let sources = extension_protocol_gen::source::read(workspace()).unwrap();
-    let count = emit::emit(&compile(&sources).unwrap()).len();
-    let clean = format!("{count} artifacts: 0 created, 0 updated, {count} unchanged, 0 removed");
-    let grown = format!(
-        "{count} artifacts: 0 created, 6 updated, {} unchanged, 0 removed",
-        count - 6
-    );
+fn the_pages_show_what_generating_prints() {
+    let mut sources = extension_protocol_gen::source::read(workspace()).unwrap();
+    let artifacts = |sources: &[Source]| -> BTreeMap<String, Vec<u8>> {
+        let model = compile(sources).unwrap();
+        let artifacts = emit::emit(&model);
+        artifacts
+            .into_iter()
+            .map(|of| (of.path, of.bytes))
+            .collect()
+    };
+    let before = artifacts(&sources);
+    // The edit that the pages show: a line below the fields of a type.
+    let line = code_blocks(&page("README.md"), "toml").remove(0);
+    let fields = "[types.UIActionResult.fields]\n";
+    for source in &mut sources {
+        let text = source.text().replace(fields, &format!("{fields}{line}"));
+        *source = Source::new(source.path.clone(), text.as_bytes());
+    }
+    let after = artifacts(&sources);
+    let changed: Vec<&str> = after
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(bytes))
+        .map(|(path, _)| path.as_str())
+        .collect();
+    let (count, updated) = (before.len(), changed.len());
+    assert_eq!(count, after.len());
+    assert!(updated > 3, "the line is in no type: {changed:?}");
+    let summary = |updated: usize| {
+        let unchanged = count - updated;
+        format!(
+            "{count} artifacts: 0 created, {updated} updated, {unchanged} unchanged, 0 removed\n"
+        )
+    };
+    let printed: String = changed
+        .iter()
+        .map(|path| format!("updated {path}\n"))
+        .chain([summary(updated)])
+        .collect();
     let readme = page("README.md");
-    assert!(
-        readme.contains(&clean) && readme.contains(&grown),
-        "{clean}; {grown}"
-    );
+    for (path, text) in [
+        ("README.md", &readme),
+        (
+            "docs/evolving-the-protocol.md",
+            &page("docs/evolving-the-protocol.md"),
+        ),
+    ] {
+        assert!(text.contains(&printed), "{path} lacks:\n{printed}");
+    }
+    for line in [
+        summary(0),
+        format!("error: {updated} generated files are out of date\n"),
+    ] {
+        assert!(readme.contains(&line), "README.md lacks: {line}");
+    }
 }
 
 #[test]

@@ -21,10 +21,27 @@ use crate::cargo;
 const CHECK_BUDGET: Duration = Duration::from_millis(50);
 /// Peak memory of the same.
 const CHECK_MEMORY_BUDGET_KB: u64 = 40_000;
+/// Time of a whole `compat` over the contract of the workspace and one that lacks every optional member,
+/// without and with witnesses.
+const COMPAT_BUDGETS: [(Duration, &str, &str); 2] = [
+    (
+        Duration::from_millis(100),
+        "--no-witnesses",
+        "of the budget of 100 ms",
+    ),
+    (
+        Duration::from_millis(500),
+        "--format=text",
+        "of the budget of 500 ms",
+    ),
+];
 /// How often a command is run for its median: enough to step over a neighbour's burst.
 const RUNS: u32 = 21;
 /// Ten times the types may cost this many times the time: linear, with a fifth for noise.
 const GROWTH_BUDGET: f64 = 12.0;
+/// The same for a comparison, which does little beyond walking through memory: 1,000 types fit the caches
+/// and 10,000 do not. What is quadratic costs 100.
+const COMPAT_GROWTH_BUDGET: f64 = 20.0;
 /// The sizes that growth is measured between.
 const SIZES: [usize; 2] = [1_000, 10_000];
 
@@ -56,13 +73,36 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         check.memory_kb as f64 / CHECK_MEMORY_BUDGET_KB as f64,
         1.0,
     );
+    let folder = tempfile::tempdir().context("make a folder")?;
+    let older = without_optional_members(root, folder.path())?;
+    for (budget, flag, of) in COMPAT_BUDGETS {
+        let compat = measured(
+            RUNS,
+            &[
+                generator,
+                "compat",
+                flag,
+                "--root",
+                root_text,
+                "--against",
+                &older,
+            ],
+        )?;
+        table.row(
+            &format!("compat {flag}, whole process"),
+            &format!("{:.1} ms", millis(compat.time)),
+            of,
+            compat.time.as_secs_f64() / budget.as_secs_f64(),
+            1.0,
+        );
+    }
     println!(
         "(floor: a process that does nothing takes {:.1} ms)\n",
         millis(floor.time)
     );
 
-    let folder = tempfile::tempdir().context("make a folder")?;
     let mut times = Vec::new();
+    let mut compared = Vec::new();
     for size in SIZES {
         let place = folder.path().join(size.to_string());
         synthetic(&place, size)?;
@@ -71,10 +111,27 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         ensure_runs(&[generator, "generate", "--root", place])?;
         let runs = if size > 1_000 { 3 } else { 7 };
         times.push(measured(runs, &[generator, "generate", "--root", place])?);
+        let document = format!("{place}/generated/schema.generated.json");
+        compared.push(measured(
+            runs,
+            &[generator, "compat", "--root", place, "--against", &document],
+        )?);
     }
-    let [small, large] = times.as_slice() else {
+    let ([small, large], [compat_small, compat_large]) = (times.as_slice(), compared.as_slice())
+    else {
         bail!("two sizes are measured");
     };
+    table.row(
+        "compat, 10,000 types to 1,000",
+        &format!(
+            "{:.0} ms to {:.0} ms",
+            millis(compat_large.time),
+            millis(compat_small.time)
+        ),
+        "times, of 20 allowed",
+        compat_large.time.as_secs_f64() / compat_small.time.as_secs_f64(),
+        COMPAT_GROWTH_BUDGET,
+    );
     table.row(
         "generate, 10,000 types to 1,000",
         &format!(
@@ -104,6 +161,33 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     } else {
         Outcome::Drift.into()
     })
+}
+
+/// The newest contract as it would be without its optional members, so that each is a change; gives its
+/// path.
+fn without_optional_members(root: &Path, folder: &Path) -> Result<String> {
+    let path = root.join("generated/schema.generated.json");
+    let text = fs::read_to_string(path).context("read the contract")?;
+    let mut document: serde_json::Value =
+        serde_json::from_str(&text).context("read the contract")?;
+    let types = document
+        .get_mut("$defs")
+        .and_then(serde_json::Value::as_object_mut);
+    for ty in types.context("the contract has types")?.values_mut() {
+        let required = ty.get("required").cloned().unwrap_or_default();
+        let required = required.as_array().cloned().unwrap_or_default();
+        let members = ty
+            .get_mut("properties")
+            .and_then(serde_json::Value::as_object_mut);
+        if let Some(members) = members {
+            members.retain(|name, _| required.iter().any(|other| other == name));
+        }
+    }
+    let path = folder.join("older.json");
+    fs::write(&path, document.to_string()).context("write the older contract")?;
+    path.to_str()
+        .map(str::to_owned)
+        .context("the path is not UTF-8")
 }
 
 #[derive(Default)]

@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod soak;
 
 use std::{
     path::{Path, PathBuf},
@@ -36,6 +37,8 @@ enum Task {
     Ci,
     /// Measure against the floors and budgets, in one run; print ratios.
     Bench,
+    /// Run the property tests long, in release mode: minutes.
+    Soak,
     /// Update every snapshot of the tests, then show what changed.
     Bless {
         /// Only tests whose name contains this.
@@ -76,6 +79,7 @@ fn run(task: Task) -> Result<ExitCode> {
         }
         Task::Ci => ci::run(&root),
         Task::Bench => bench::run(&root),
+        Task::Soak => soak::run(&root),
         Task::Bless { filter } => bless(&root, filter.as_deref()),
         Task::Measure { runs, command } => bench::measure(runs, &command),
     }

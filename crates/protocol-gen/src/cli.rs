@@ -2,8 +2,11 @@
 //! artifacts.
 
 mod compat;
+mod import;
 mod locate;
+mod release;
 mod side;
+mod verify;
 
 use std::{
     error::Error,
@@ -20,8 +23,9 @@ use serde::Serialize;
 use crate::{
     artifact::{self, Ownership, Plan},
     diagnostic::{self, Diagnostic},
-    emit,
+    emit, github,
     model::Model,
+    releases::{self, Releases},
     source::{self, ReadError, Source},
 };
 
@@ -61,6 +65,14 @@ Exit codes:
   4  broken: the stability contract is broken
   5  failed: something could not be read or written";
 
+const VERIFY_EXIT_CODES: &str = "\
+Exit codes:
+  0  the copy agrees with itself
+  1  the copy does not agree with itself
+  2  usage: the command line is wrong, or there is no such file
+  3  nothing there is a document of the shape that this generator writes
+  5  failed: something could not be read";
+
 /// Generates a protocol's contract, index and Rust crate from its definitions.
 ///
 /// The definitions are the TOML files below `schema/v<major>`; what each key means is in
@@ -83,7 +95,8 @@ enum Command {
     /// Compare the committed artifacts with what the definitions say; write nothing.
     ///
     /// Every artifact that is missing, stale or left over is reported, with a bounded diff, and the
-    /// command that mends it.
+    /// command that mends it. The record of releases is held to its hashes and to the stability
+    /// contract.
     #[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Check {
         #[command(flatten)]
@@ -94,6 +107,12 @@ enum Command {
     },
     #[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
     Compat(compat::CompatArgs),
+    #[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Import(import::ImportArgs),
+    #[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
+    Release(release::ReleaseArgs),
+    #[command(after_help = VERIFY_EXIT_CODES, after_long_help = VERIFY_EXIT_CODES)]
+    Verify(verify::VerifyArgs),
 }
 
 #[derive(Args, Debug)]
@@ -142,6 +161,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
             check(root, format, "extension-protocol-gen generate", output)
         }),
         Command::Compat(arguments) => compat::run(&arguments, &mut output),
+        Command::Import(arguments) => import::run(&arguments, &mut output),
+        Command::Release(arguments) => release::run(arguments, &mut output),
+        Command::Verify(arguments) => verify::run(&arguments, &mut output),
     }
 }
 
@@ -151,7 +173,7 @@ pub fn generate(root: &Path, output: &mut Output) -> Outcome {
         Ok(loaded) => loaded,
         Err(outcome) => return outcome,
     };
-    let model = match model {
+    let mut model = match model {
         Ok(model) => model,
         Err(diagnostics) => {
             let text = diagnostic::to_text(&diagnostics, &sources, colors());
@@ -159,6 +181,10 @@ pub fn generate(root: &Path, output: &mut Output) -> Outcome {
             return Outcome::Invalid;
         }
     };
+    match sound_releases(root, output) {
+        Ok(releases) => releases.annotate(&mut model),
+        Err(outcome) => return outcome,
+    }
     let plan = match plan(root, &model) {
         Ok(plan) => plan,
         Err(error) => return output.failed(&error),
@@ -202,7 +228,7 @@ pub fn check(root: &Path, format: Format, mend: &str, output: &mut Output) -> Ou
         Ok(loaded) => loaded,
         Err(outcome) => return outcome,
     };
-    let model = match model {
+    let mut model = match model {
         Ok(model) => model,
         Err(diagnostics) => {
             match format {
@@ -216,6 +242,23 @@ pub fn check(root: &Path, format: Format, mend: &str, output: &mut Output) -> Ou
             return Outcome::Invalid;
         }
     };
+    let releases = match read_releases(root, output) {
+        Ok(releases) => releases,
+        Err(outcome) => return outcome,
+    };
+    if !releases.faults.is_empty() {
+        // What the artifacts say of releases hangs on the record, so they are not compared with it.
+        output.print(&match format {
+            Format::Text => {
+                releases_text(&releases.faults)
+                    + "error: the record of releases is broken; the artifacts were not compared\n"
+            }
+            Format::Json => releases_json(&releases.faults),
+            Format::Github => releases_github(&releases.faults),
+        });
+        return Outcome::Broken;
+    }
+    releases.annotate(&mut model);
     let report = plan(root, &model)
         .map_err(Box::<dyn Error>::from)
         .and_then(|plan| artifact::check(&plan).map_err(Box::from));
@@ -257,6 +300,46 @@ fn load(root: &Path, output: &mut Output) -> Result<Loaded, Outcome> {
     let sources = read_sources(root, output)?;
     let model = crate::compile(&sources);
     Ok((sources, model))
+}
+
+fn read_releases(root: &Path, output: &mut Output) -> Result<Releases, Outcome> {
+    Releases::read(root).map_err(|error| output.failed(&error))
+}
+
+/// The releases, if the record is as it was released; otherwise what is wrong with it is said.
+fn sound_releases(root: &Path, output: &mut Output) -> Result<Releases, Outcome> {
+    let releases = read_releases(root, output)?;
+    if releases.faults.is_empty() {
+        Ok(releases)
+    } else {
+        output.error(&releases_text(&releases.faults));
+        Err(Outcome::Broken)
+    }
+}
+
+fn releases_text(faults: &[releases::Fault]) -> String {
+    let mut text = String::new();
+    for fault in faults {
+        let line = fault.line.map_or(String::new(), |line| format!(":{line}"));
+        let message = fault.message.trim_end().replace('\n', "\n    ");
+        let _ = writeln!(text, "{}{line}: {message}", fault.path);
+        let _ = writeln!(text, "  hint: {}\n", fault.hint);
+    }
+    text
+}
+
+fn releases_github(faults: &[releases::Fault]) -> String {
+    let mut text = String::new();
+    for fault in faults {
+        let _ = writeln!(
+            text,
+            "::error file={},line={},title=release record::{}",
+            github::escape_property(&fault.path),
+            fault.line.unwrap_or(1),
+            github::escape_data(&format!("{}\nhint: {}", fault.message, fault.hint)),
+        );
+    }
+    text
 }
 
 /// What the files below `root` should be.
@@ -316,6 +399,22 @@ fn invalid_json(diagnostics: &[Diagnostic], sources: &[Source]) -> String {
         diagnostics: diagnostic::locate(diagnostics, sources),
     })
     .unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct BrokenRecord<'a> {
+    version: u32,
+    clean: bool,
+    releases: &'a [releases::Fault],
+}
+
+fn releases_json(faults: &[releases::Fault]) -> String {
+    let record = BrokenRecord {
+        version: JSON_VERSION,
+        clean: false,
+        releases: faults,
+    };
+    serde_json::to_string(&record).unwrap_or_default() + "\n"
 }
 
 /// Where text goes: one place for all that the command prints. That its reader has gone ends no work: what cannot be written is dropped, and

@@ -5,8 +5,10 @@
 //! first, so that what is judged is what is published.
 
 mod decode;
+mod finite;
 mod hooks;
 mod json;
+pub mod messages;
 mod read;
 pub(crate) mod sample;
 mod supplement;
@@ -43,6 +45,24 @@ impl Documents {
             schema: schema.into(),
             payloads: None,
             supplement: None,
+        }
+    }
+
+    /// The text of one of them.
+    pub fn text(&self, kind: DocumentKind) -> Option<&str> {
+        match kind {
+            DocumentKind::Schema => Some(&self.schema),
+            DocumentKind::Payloads => self.payloads.as_deref(),
+            DocumentKind::Supplement => self.supplement.as_deref(),
+        }
+    }
+
+    /// Sets the text of one of them.
+    pub fn set(&mut self, kind: DocumentKind, text: String) {
+        match kind {
+            DocumentKind::Schema => self.schema = text,
+            DocumentKind::Payloads => self.payloads = Some(text),
+            DocumentKind::Supplement => self.supplement = Some(text),
         }
     }
 
@@ -285,6 +305,37 @@ impl Contract {
     /// Every place at which a document is not of the shape, each with what was expected there.
     pub fn read(documents: &Documents) -> Result<Self, Vec<ShapeFault>> {
         read::read(documents)
+    }
+
+    /// The types that a method, a hook, a document or the data of errors refers to, and what these refer
+    /// to in turn.
+    pub(crate) fn used(&self) -> BTreeSet<&str> {
+        let mut queue: Vec<&str> = Vec::new();
+        for method in self.methods.values() {
+            queue.push(&method.params);
+            queue.extend(method.result.as_deref());
+        }
+        if let Some(payloads) = &self.payloads {
+            queue.extend(payloads.hooks.values().map(|hook| hook.payload.as_str()));
+            queue.extend(payloads.error_data.as_deref());
+        }
+        let mut used = BTreeSet::new();
+        while let Some(name) = queue.pop() {
+            let Some((name, object)) = self.types.get_key_value(name) else {
+                continue;
+            };
+            if !used.insert(name.as_str()) {
+                continue;
+            }
+            for member in object.members.values() {
+                if let Shape::Type(inner) = member.shape.innermost() {
+                    queue.push(inner);
+                }
+                let documents = member.documents.iter();
+                queue.extend(documents.flat_map(|of| of.types.values().map(String::as_str)));
+            }
+        }
+        used
     }
 
     /// The contract of a model: what its documents say.

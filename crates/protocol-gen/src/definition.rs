@@ -183,9 +183,9 @@ pub(crate) struct ClassDef {
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct LimitDef {
-    /// The value.
+    /// The value, from 0 to what 64 bits hold.
     #[schemars(required)]
-    pub(crate) value: Given<u64>,
+    pub(crate) value: Given<Bound>,
     /// Its unit, a plural noun.
     #[schemars(required)]
     pub(crate) unit: Given<String>,
@@ -402,6 +402,8 @@ pub(crate) struct TypeDef {
     /// What holds between members.
     #[schemars(with = "Option<Vec<RuleDef>>")]
     pub(crate) rules: Vec<(At, RuleDef)>,
+    /// It stands in its document though nothing refers to it.
+    pub(crate) unused: Given<bool>,
     /// Name in Rust, where the derived one does not do.
     pub(crate) rust: Given<String>,
     /// What it says.

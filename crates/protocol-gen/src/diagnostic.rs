@@ -282,15 +282,7 @@ impl<'a> Place<'a> {
                 end_column: 1,
             };
         };
-        let position = |offset: u32| {
-            let before = source
-                .text()
-                .get(..offset as usize)
-                .unwrap_or(source.text());
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-            (line, column)
-        };
+        let position = |offset: u32| source.line_and_column(offset as usize);
         let ((line, column), (end_line, end_column)) = (position(at.start), position(at.end));
         Self {
             file: &source.path,

@@ -6,6 +6,7 @@ pub mod json_schema;
 pub mod markdown;
 pub mod meta_schema;
 pub mod rust;
+pub mod vectors;
 
 use crate::{artifact::Artifact, model::Model};
 
@@ -15,6 +16,7 @@ pub fn emit(model: &Model) -> Vec<Artifact> {
     artifacts.push(markdown::emit(model));
     artifacts.push(meta_schema::emit());
     artifacts.extend(rust::emit(model));
+    artifacts.extend(vectors::emit(model));
     artifacts.sort_by(|a, b| a.path.cmp(&b.path));
     artifacts
 }

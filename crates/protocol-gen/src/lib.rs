@@ -11,13 +11,16 @@ pub mod emit;
 mod example;
 mod github;
 mod graph;
+pub mod import;
 pub mod model;
 mod names;
 mod prose;
+pub mod releases;
 mod resolve;
 #[cfg(test)]
 pub mod runtime;
 pub mod source;
+pub mod verify;
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},

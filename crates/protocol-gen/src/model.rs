@@ -292,6 +292,8 @@ pub struct Type {
     pub fields: Vec<Field>,
     /// What holds between members.
     pub rules: Vec<Rule>,
+    /// It stands in its document though nothing refers to it.
+    pub unused: bool,
 }
 
 /// One member of a type.

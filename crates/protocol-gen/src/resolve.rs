@@ -7,11 +7,13 @@ mod methods;
 mod name;
 mod types;
 
+pub(crate) use self::name::{is_reserved_type, is_type_word, is_wire_character};
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::name::Namer;
 use crate::{
-    definition::{Definitions, Item, Items},
+    definition::{Bound, Definitions, Item, Items},
     diagnostic::{Code, Diagnostics},
     model::{
         Class, Doc, Document, Enum, EnumSource, EnumValue, ErrorDef, Limit, Model, Module, Name,
@@ -448,6 +450,21 @@ impl Resolver<'_> {
         by_order(classes, |class| class.name.wire.clone())
     }
 
+    fn limit(&mut self, value: Option<&Spanned<Bound>>) -> u64 {
+        let Some(given) = value else {
+            return 0;
+        };
+        u64::try_from(given.value.0).unwrap_or_else(|_| {
+            self.diagnostics.report(
+                Code::BadBound,
+                given.at,
+                "a limit is an integer from 0 to 18446744073709551615",
+                "write such an integer",
+            );
+            0
+        })
+    }
+
     fn limits(&mut self) -> Vec<Limit> {
         let mut namer = Namer::new("limit");
         let mut limits = Vec::new();
@@ -455,7 +472,7 @@ impl Resolver<'_> {
             let rust = item.def.rust.as_ref();
             limits.push(Limit {
                 name: namer.name(self, &item.name, rust, names::screaming_snake),
-                value: given(item.def.value.as_ref()),
+                value: self.limit(item.def.value.as_ref()),
                 unit: given(item.def.unit.as_ref()),
                 doc: doc(item.def.doc.as_ref()),
             });

@@ -9,6 +9,8 @@ pub struct Source {
     pub path: String,
     /// The content, line ends as LF.
     text: String,
+    /// Offset of the first byte of each line, so that a place is found without a walk through the text.
+    lines: Vec<usize>,
     /// What is wrong with the bytes, if anything.
     pub(crate) damage: Option<Damage>,
 }
@@ -63,12 +65,29 @@ impl Source {
         } else {
             text
         };
-        Self { path, text, damage }
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(ends).collect();
+        Self {
+            path,
+            text,
+            lines,
+            damage,
+        }
     }
 
     /// The content, line ends as LF.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Line and column, in characters, of the byte at an offset; both count from 1. An offset beyond
+    /// the text is at its end.
+    pub(crate) fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|line| self.lines.get(line));
+        let before = start.and_then(|start| self.text.get(*start..offset));
+        (line, before.unwrap_or_default().chars().count() + 1)
     }
 }
 

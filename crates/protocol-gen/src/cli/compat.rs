@@ -1,6 +1,6 @@
 //! The command that compares two contracts: arguments in, a report and an exit code out.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -72,10 +72,15 @@ pub(super) fn run(arguments: &CompatArgs, output: &mut Output) -> Outcome {
     if !arguments.no_witnesses {
         comparison.find_witnesses();
     }
+    let mut locations = BTreeMap::new();
+    if !comparison.changes.is_empty() {
+        locations.extend(old.locations());
+        locations.extend(new.locations());
+    }
     let sides = Sides {
         old: old.side,
         new: new.side,
-        locations: old.locations.into_iter().chain(new.locations).collect(),
+        locations,
     };
     output.print(&match arguments.format {
         CompatFormat::Text => comparison.to_text(&sides),

@@ -15,6 +15,7 @@ use crate::{
     compat::{Location, Side, Subject},
     contract::{Contract, Documents},
     diagnostic,
+    releases::Release,
     source::{self, Source},
 };
 
@@ -51,8 +52,15 @@ impl FromStr for SideName {
 pub(super) struct Loaded {
     pub(super) contract: Contract,
     pub(super) side: Side,
+    /// The working definitions, if they are this side.
+    sources: Vec<Source>,
+}
+
+impl Loaded {
     /// Where the working definitions say what they say.
-    pub(super) locations: Vec<(Subject, Location)>,
+    pub(super) fn locations(&self) -> Vec<(Subject, Location)> {
+        locate::subjects(&self.sources)
+    }
 }
 
 /// Reads a side, or says why it cannot be read.
@@ -73,7 +81,8 @@ pub(super) fn load(
                 SideName::Release(name) => release(&root, name, output),
                 SideName::Definitions | SideName::Path(_) => {
                     let sources = super::read_sources(&root, output)?;
-                    definitions("the definitions".to_owned(), &sources, true, output)
+                    let loaded = definitions("the definitions".to_owned(), &sources, true, output)?;
+                    Ok(Loaded { sources, ..loaded })
                 }
             }
         }
@@ -97,19 +106,15 @@ fn definitions(
         Outcome::Invalid
     })?;
     let documents = Documents::of(&model);
-    let locations = if working {
-        locate::subjects(sources)
-    } else {
-        Vec::new()
-    };
-    read(name, &documents, locations, output)
+    drop(model);
+    read(name, &documents, &documents, output)
 }
 
-/// A contract of documents.
+/// A contract of documents, whose canonical form is at hand: what was emitted is in it already.
 fn read(
     name: String,
     documents: &Documents,
-    locations: Vec<(Subject, Location)>,
+    form: &Documents,
     output: &mut Output,
 ) -> Result<Loaded, Outcome> {
     let contract = Contract::read(documents).map_err(|faults| {
@@ -122,31 +127,20 @@ fn read(
         ));
         Outcome::Invalid
     })?;
-    let texts = [
-        Some(&documents.schema),
-        documents.payloads.as_ref(),
-        documents.supplement.as_ref(),
-    ];
-    let canonical = texts
-        .into_iter()
-        .flatten()
-        .all(|text| canonical_form(text).as_ref() == Some(text));
-    let schema = canonical_form(&documents.schema).unwrap_or_default();
     Ok(Loaded {
         contract,
         side: Side {
             name,
-            hash: canonical::hash(schema.as_bytes()),
-            canonical,
+            hash: canonical::hash(form.schema.as_bytes()),
+            canonical: form == documents,
         },
-        locations,
+        sources: Vec::new(),
     })
 }
 
-/// The canonical form of a document that was read.
-fn canonical_form(text: &str) -> Option<String> {
-    let value = serde_json::from_str(text).ok()?;
-    Some(canonical::to_string(&value))
+/// The canonical form of a document that was read; of one that is no JSON, nothing.
+fn canonical_form(text: &str) -> String {
+    serde_json::from_str(text).map_or_else(|_| String::new(), |value| canonical::to_string(&value))
 }
 
 /// How the document of the contract is called in a folder, most telling name first.
@@ -202,27 +196,41 @@ fn documents(path: &Path, output: &mut Output) -> Result<Loaded, Outcome> {
         payloads: beside("payloads")?,
         supplement: beside("supplement")?,
     };
-    read(
-        format!("`{}`", path.display()),
-        &documents,
-        Vec::new(),
-        output,
-    )
+    let form = Documents {
+        schema: canonical_form(&documents.schema),
+        payloads: documents.payloads.as_deref().map(canonical_form),
+        supplement: documents.supplement.as_deref().map(canonical_form),
+    };
+    read(format!("`{}`", path.display()), &documents, &form, output)
 }
 
 fn release(root: &Path, name: &str, output: &mut Output) -> Result<Loaded, Outcome> {
-    let folder = source::find(root).map_err(|error| {
-        output.failed(&error);
-        Outcome::Usage
-    })?;
-    let path = root.join(folder).join("releases").join(name);
-    if !path.is_dir() {
-        output.error(&format!("error: no release `{name}` is recorded\n"));
-        return Err(Outcome::Usage);
+    let releases = super::sound_releases(root, output)?;
+    if let Some(release) = releases.find(name) {
+        return Ok(of_release(release));
     }
-    let mut loaded = documents(&path, output)?;
-    loaded.side.name = format!("release {name}");
-    Ok(loaded)
+    let known: Vec<&str> = releases
+        .releases
+        .iter()
+        .map(|release| release.name.as_str())
+        .collect();
+    output.error(&format!(
+        "error: no release `{name}` is recorded\n  hint: {}\n",
+        if known.is_empty() {
+            NO_RELEASE.to_owned()
+        } else {
+            format!("the record has {}", known.join(", "))
+        }
+    ));
+    Err(Outcome::Usage)
+}
+
+fn of_release(release: &Release) -> Loaded {
+    Loaded {
+        contract: release.contract.clone(),
+        side: release.side(),
+        sources: Vec::new(),
+    }
 }
 
 /// Why a revision cannot be read.
@@ -310,11 +318,7 @@ fn git_sources(root: &Path, revision: &str) -> Result<Vec<Source>, GitError> {
         .spawn()?;
     let mut ask = child.stdin.take();
     let objects: Vec<&str> = files.iter().map(|(_, object)| object.as_str()).collect();
-    let objects = objects.join(
-        "
-",
-    ) + "
-";
+    let objects = objects.join("\n") + "\n";
     // Git answers while it reads: whoever writes everything first may wait for ever.
     let writer = std::thread::spawn(move || match &mut ask {
         Some(ask) => ask.write_all(objects.as_bytes()),
@@ -363,15 +367,24 @@ fn git_output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
     }
 }
 
+const NO_RELEASE: &str = "the record has none; say what to compare with: `--against git:REV` or the path of \
+                          a canonical document";
+
 /// The newest recorded release.
 pub(super) fn newest_release(
     root: &dyn Fn() -> Option<PathBuf>,
     output: &mut Output,
 ) -> Result<Loaded, Outcome> {
-    let _ = root;
-    output.error(
-        "error: no release is recorded\n  hint: say what to compare with: `--against git:REV` or the \
-         path of a canonical document\n",
-    );
+    let Some(root) = root() else {
+        output.error(super::NO_ROOT);
+        return Err(Outcome::Usage);
+    };
+    let releases = super::sound_releases(&root, output)?;
+    if let Some(release) = releases.newest() {
+        return Ok(of_release(release));
+    }
+    output.error(&format!(
+        "error: no release is recorded\n  hint: {NO_RELEASE}\n"
+    ));
     Err(Outcome::Usage)
 }

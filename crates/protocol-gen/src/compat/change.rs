@@ -400,6 +400,21 @@ pub(super) enum Probe {
     Hook(String),
     /// At errors: what a peer says before and after.
     Error(String),
+    /// At the document that stands in a member.
+    Document(DocumentProbe),
+}
+
+/// A member of any JSON in which one document has taken the place of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DocumentProbe {
+    /// The type that has the member, by its old name.
+    pub(super) parent: String,
+    pub(super) member: String,
+    /// The sibling that chooses, and what it says.
+    pub(super) by: String,
+    pub(super) value: String,
+    pub(super) old: String,
+    pub(super) new: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

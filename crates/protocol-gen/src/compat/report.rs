@@ -273,7 +273,7 @@ impl Comparison {
                 "| {} | {} | {} | {} |",
                 change.verdict.heading(),
                 cell(&what),
-                cell(&listed(&carriers).join("; ")),
+                cell(&listed("", &carriers).join("; ")),
                 cell(meaning)
             );
         }
@@ -305,9 +305,10 @@ impl fmt::Display for Carrier {
     }
 }
 
-/// The first few lines, and how many more there are.
-fn listed(lines: &[String]) -> Vec<String> {
-    let mut shown: Vec<String> = lines.iter().take(MAX_LISTED).cloned().collect();
+/// The first few lines after some words, and how many more there are.
+fn listed(words: &str, lines: &[String]) -> Vec<String> {
+    let shown = lines.iter().take(MAX_LISTED);
+    let mut shown: Vec<String> = shown.map(|line| format!("{words}{line}")).collect();
     if lines.len() > MAX_LISTED {
         shown.push(format!("and {} more", lines.len() - MAX_LISTED));
     }
@@ -343,8 +344,8 @@ fn change_text(text: &mut String, change: &Change, sides: &Sides) {
         .iter()
         .map(|place| format!("{} {}", place.document.as_str(), place.pointer))
         .collect();
-    for place in listed(&places) {
-        line("in ", &place);
+    for place in listed("in ", &places) {
+        line("", &place);
     }
     for judged in judgement(change) {
         line("", &judged);
@@ -356,8 +357,8 @@ fn change_text(text: &mut String, change: &Change, sides: &Sides) {
         line("note: ", note);
     }
     let carriers: Vec<String> = change.carriers.iter().map(Carrier::to_string).collect();
-    for carrier in listed(&carriers) {
-        line("sent in ", &carrier);
+    for carrier in listed("sent in ", &carriers) {
+        line("", &carrier);
     }
     for witness in &change.witnesses {
         line("witness: ", &witness.to_string());

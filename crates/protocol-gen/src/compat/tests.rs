@@ -1,6 +1,9 @@
 //! Verdicts and witnesses over the contract of this workspace, edited as people reported it of other
 //! tools.
 
+mod edits;
+mod random;
+
 use std::{fmt::Write as _, path::Path};
 
 use super::{Comparison, Side, Sides, Verdict, compare};
@@ -115,6 +118,47 @@ fn public_faults_of_comparable_tools_are_judged_right() {
             "{name}: {found}"
         );
         insta::assert_snapshot!(name, text(&comparison));
-        println!("{}", outline(&comparison));
     }
+}
+
+#[test]
+fn a_type_that_refers_to_itself_is_compared_and_shown_by_a_finite_message() {
+    let text = fixture("recursive.schema.json");
+    let read = |text: &str| Contract::read(&Documents::new(text)).unwrap();
+    let old = read(&text);
+    assert_eq!(compare(&old, &old).changes, []);
+    let mut edited: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let peer = &mut edited["$defs"]["Peer"];
+    peer["required"]
+        .as_array_mut()
+        .unwrap()
+        .retain(|name| name != "tags");
+    let mut comparison = compare(&old, &read(&canonical::to_string(&edited)));
+    comparison.find_witnesses();
+    insta::assert_snapshot!(outline(&comparison));
+}
+
+#[test]
+fn a_type_that_no_finite_message_can_have_is_refused() {
+    let text = fixture("recursive.schema.json");
+    let mut edited: serde_json::Value = serde_json::from_str(&text).unwrap();
+    edited["$defs"]["Peer"]["properties"]["self"] = serde_json::json!({"$ref": "#/$defs/Peer"});
+    edited["$defs"]["Peer"]["required"]
+        .as_array_mut()
+        .unwrap()
+        .insert(0, "self".into());
+    let faults = Contract::read(&Documents::new(canonical::to_string(&edited))).unwrap_err();
+    assert!(
+        faults
+            .iter()
+            .any(|fault| fault.pointer == "/$defs/Peer/properties/self"),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn order_and_white_space_are_no_change() {
+    let other = Contract::read(&Documents::new(fixture("same-contract-other-order.json"))).unwrap();
+    let old = Contract::read(&Documents::new(v1().schema)).unwrap();
+    assert_eq!(compare(&old, &other).changes, []);
 }

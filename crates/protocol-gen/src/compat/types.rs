@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    change::{Change, Growth, Kind, Law, Place, Probe, Subject, Uses, Verdict},
+    change::{Change, DocumentProbe, Growth, Kind, Law, Place, Probe, Subject, Uses, Verdict},
     diff::{Diff, grow_or_break, pointer},
     sections::{error_group, hook_group},
 };
@@ -544,6 +544,14 @@ impl Diff<'_> {
                     .was(format!("`{ty}`"), format!("`{other}`"))
                     .at(DocumentKind::Payloads, at(&["types", value]));
                 change.uses = Uses::of([ty.clone()], [other.clone()]);
+                change.probe = Probe::Document(DocumentProbe {
+                    parent: pair.ty.to_owned(),
+                    member: pair.name.to_owned(),
+                    by: by.to_owned(),
+                    value: value.clone(),
+                    old: ty.clone(),
+                    new: other.clone(),
+                });
                 self.push(change);
             }
         }

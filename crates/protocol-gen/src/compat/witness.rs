@@ -1,7 +1,7 @@
 //! Messages that show what a change does: one contract accepts them and the other refuses. Nothing here
 //! reasons about changes; both decoders are run.
 
-mod candidates;
+pub(super) mod candidates;
 mod frames;
 mod search;
 mod ways;
@@ -185,6 +185,10 @@ pub(super) fn find(old: &Contract, new: &Contract, renames: &Renames, changes: &
             Probe::Hook(point) => {
                 let point = point.clone();
                 search::hook(both, change, &point)
+            }
+            Probe::Document(probe) => {
+                let probe = probe.clone();
+                search::document(both, &ways, change, &probe)
             }
             Probe::Error(reason) => {
                 let reason = reason.clone();

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Contract, Documents, ErrorTerms, Hook, Limit, Member, MemberDocuments, Method, Object,
-    Payloads, Shape, Supplement, Text,
+    Payloads, Shape, Supplement, Text, finite,
     json::{self, push_segment},
 };
 use crate::{
@@ -31,6 +31,9 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Schema, Self::Payloads, Self::Supplement];
+
     /// What people call it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,6 +92,22 @@ pub(super) fn read(documents: &Documents) -> Result<Contract, Vec<ShapeFault>> {
         contract.add(payloads, &mut faults);
     }
     contract.check_references(&mut faults);
+    for (ty, member) in finite::endless(&contract) {
+        let mut pointer = String::from("/$defs");
+        for segment in [ty, "properties", member] {
+            push_segment(&mut pointer, segment);
+        }
+        faults.push(ShapeFault {
+            document: contract
+                .types
+                .get(ty)
+                .map_or(DocumentKind::Schema, Object::document),
+            pointer,
+            message: "no finite message can have this type: through required members it always \
+                      contains itself"
+                .to_owned(),
+        });
+    }
     match supplement {
         Some(Ok(supplement)) if faults.is_empty() => {
             supplement.apply(&mut contract, &mut faults);
@@ -250,6 +269,17 @@ fn payloads(text: &str, faults: &mut Vec<ShapeFault>) -> Option<PayloadsRead> {
     })
 }
 
+impl Object {
+    /// The first document that it stands in.
+    fn document(&self) -> DocumentKind {
+        if self.in_contract {
+            DocumentKind::Schema
+        } else {
+            DocumentKind::Payloads
+        }
+    }
+}
+
 impl Contract {
     fn add(&mut self, read: PayloadsRead, faults: &mut Vec<ShapeFault>) {
         let mut reader = Reader::new(DocumentKind::Payloads, faults);
@@ -305,11 +335,7 @@ impl Contract {
             }
         };
         for (name, object) in &self.types {
-            let document = if object.in_contract {
-                DocumentKind::Schema
-            } else {
-                DocumentKind::Payloads
-            };
+            let document = object.document();
             for (member, terms) in &object.members {
                 if let Shape::Type(ty) = terms.shape.innermost() {
                     missing(document, &["$defs", name, "properties", member], ty);

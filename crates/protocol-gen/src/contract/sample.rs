@@ -30,6 +30,13 @@ impl Tree {
         }
     }
 
+    /// Adds a member that is not there yet.
+    pub(super) fn push(&mut self, name: &str, value: Self) {
+        if let Self::Object(members) = self {
+            members.push((name.to_owned(), value));
+        }
+    }
+
     pub(crate) fn remove(&mut self, name: &str) {
         if let Self::Object(members) = self {
             members.retain(|(known, _)| known != name);
@@ -46,7 +53,7 @@ impl Tree {
         }
     }
 
-    fn is_object(&self) -> bool {
+    pub(super) fn is_object(&self) -> bool {
         match self {
             Self::Object(_) => true,
             Self::Raw(text) => text.starts_with('{'),
@@ -144,6 +151,16 @@ fn settle(contract: &Contract, object: &Object, tree: &mut Tree, keep: &[&str], 
             );
         }
     }
+    obey(contract, object, tree, keep, depth);
+}
+
+/// Gives an object that has its required members what its rules ask for, and takes what they forbid.
+/// Members in `keep` stay as they are.
+pub(super) fn obey_rules(contract: &Contract, object: &Object, tree: &mut Tree, keep: &[&str]) {
+    obey(contract, object, tree, keep, MAX_DEPTH);
+}
+
+fn obey(contract: &Contract, object: &Object, tree: &mut Tree, keep: &[&str], depth: usize) {
     // Each rule can at most undo what another one did; rules that contradict each other end here.
     for _ in 0..=object.rules.len() {
         let mut changed = false;
@@ -191,8 +208,16 @@ fn settle(contract: &Contract, object: &Object, tree: &mut Tree, keep: &[&str], 
     }
 }
 
-/// Values at and around the edges of a shape; some of them it refuses. The simple ones come first.
+/// Values at and around the edges of a shape; some of them it refuses. The simple ones come first. An
+/// object has each member of its type at the edges of its own.
 pub(crate) fn edges(contract: &Contract, shape: &Shape) -> Vec<Tree> {
+    edges_to(contract, shape, EDGE_DEPTH)
+}
+
+/// How many types deep edges go: a type that stands in place of another differs at its members.
+const EDGE_DEPTH: usize = 1;
+
+fn edges_to(contract: &Contract, shape: &Shape, depth: usize) -> Vec<Tree> {
     let mut edges = vec![minimal(contract, shape)];
     match shape {
         Shape::Any => edges.extend(["[]", "\"x\"", "1"].map(|text| Tree::Raw(text.to_owned()))),
@@ -220,13 +245,23 @@ pub(crate) fn edges(contract: &Contract, shape: &Shape) -> Vec<Tree> {
             }
         }
         Shape::Enum(values) => edges.extend(values.iter().map(|value| Tree::text(value))),
-        Shape::Type(_) => {}
+        Shape::Type(_) if depth == 0 => {}
+        Shape::Type(name) => {
+            let members = contract.types.get(name).into_iter();
+            for (member, of) in members.flat_map(|object| &object.members) {
+                for value in edges_to(contract, &of.shape, depth - 1) {
+                    let mut tree = Tree::Object(vec![(member.clone(), value)]);
+                    complete(contract, name, &mut tree, &[member]);
+                    edges.push(tree);
+                }
+            }
+        }
         Shape::List(inner) => {
-            let inner = self::edges(contract, inner);
+            let inner = edges_to(contract, inner, depth);
             edges.extend(inner.into_iter().map(|item| Tree::List(vec![item])));
         }
         Shape::Map(inner) => {
-            let inner = self::edges(contract, inner);
+            let inner = edges_to(contract, inner, depth);
             edges.extend(
                 inner
                     .into_iter()

@@ -233,7 +233,7 @@ impl Reader<'_> {
     fn limit(&mut self, name: &str, table: &Table<'_, '_>) -> LimitDef {
         self.known_keys::<LimitDef>(table, "a limit");
         LimitDef {
-            value: self.required(table, "value", Self::unsigned),
+            value: self.required(table, "value", Self::bound),
             unit: self.required(table, "unit", Self::string),
             rust: self.string(table, "rust"),
             doc: self.doc(table, &format!("limit `{name}`")),
@@ -400,6 +400,7 @@ impl Reader<'_> {
         TypeDef {
             fields,
             rules,
+            unused: self.boolean(table, "unused"),
             rust: self.string(table, "rust"),
             doc: self.doc(table, &format!("type `{name}`")),
         }

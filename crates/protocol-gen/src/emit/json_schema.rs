@@ -137,6 +137,13 @@ pub fn payloads(model: &Model) -> Option<CanonicalDocument> {
         roots.push(error_data);
     }
 
+    let unused = model.types.values().filter(|ty| ty.unused);
+    roots.extend(
+        unused
+            .filter(|ty| model.document_of(ty) == Document::Payloads)
+            .map(|ty| ty.name.wire.as_str()),
+    );
+
     let reached = reach(model, roots);
     if let Some(members) = document.as_object_mut() {
         members.insert(

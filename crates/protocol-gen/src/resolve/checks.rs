@@ -173,40 +173,34 @@ impl Resolver<'_> {
         fixed
     }
 
-    /// Every type is reached from a method, a hook, a document or the error data.
+    /// Every type is reached from a method, a hook, a document or the error data, or says that it is
+    /// not.
     pub(super) fn reachable(&mut self, model: &Model) {
-        let mut queue: Vec<&str> = Vec::new();
+        let mut roots: Vec<&str> = Vec::new();
         for method in &model.methods {
-            queue.push(&method.params);
-            queue.extend(method.result.as_deref());
+            roots.push(&method.params);
+            roots.extend(method.result.as_deref());
         }
-        queue.extend(model.hooks.iter().map(|hook| hook.payload.as_str()));
-        queue.extend(
+        roots.extend(model.hooks.iter().map(|hook| hook.payload.as_str()));
+        roots.extend(
             model
                 .payloads
                 .as_ref()
                 .and_then(|payloads| payloads.error_data.as_deref()),
         );
-        let mut reached = HashSet::new();
-        while let Some(name) = queue.pop() {
-            let Some(ty) = model.types.get(name) else {
-                continue;
-            };
-            if !reached.insert(name) {
-                continue;
-            }
-            for field in &ty.fields {
-                if let TypeRef::Object(name) = field.ty.innermost() {
-                    queue.push(name);
-                }
-                if let Some(documents) = &field.documents {
-                    queue.extend(documents.types.values().map(String::as_str));
-                }
-            }
-        }
+        let used = reach(model, roots.clone());
+        let marked = model.types.values().filter(|ty| ty.unused);
+        roots.extend(marked.map(|ty| ty.name.wire.as_str()));
+        let reached = reach(model, roots);
         for item in &self.definitions.types {
-            if !reached.contains(item.name.value.as_str()) {
-                self.report_unused("type", &item.name);
+            let name = item.name.value.as_str();
+            let mark = item.def.unused.as_ref().filter(|mark| mark.value);
+            match mark {
+                Some(mark) if used.contains(name) => {
+                    self.conflict(mark.at, &format!("`{name}` is used"), "remove `unused`");
+                }
+                None if !reached.contains(name) => self.report_unused("type", &item.name),
+                Some(_) | None => {}
             }
         }
     }
@@ -250,6 +244,27 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+fn reach<'m>(model: &'m Model, mut queue: Vec<&'m str>) -> HashSet<&'m str> {
+    let mut reached = HashSet::new();
+    while let Some(name) = queue.pop() {
+        let Some(ty) = model.types.get(name) else {
+            continue;
+        };
+        if !reached.insert(name) {
+            continue;
+        }
+        for field in &ty.fields {
+            if let TypeRef::Object(name) = field.ty.innermost() {
+                queue.push(name);
+            }
+            if let Some(documents) = &field.documents {
+                queue.extend(documents.types.values().map(String::as_str));
+            }
+        }
+    }
+    reached
 }
 
 /// Whether a value of the type is a string with any content.

@@ -136,10 +136,7 @@ impl Resolver<'_> {
                 "use an ASCII letter, then ASCII letters, digits and underscores; prose may be in \
                  any script, names are ASCII",
             );
-        } else if matches!(
-            wire.value.as_str(),
-            "string" | "bool" | "i64" | "u64" | "number" | "json" | "list" | "map"
-        ) {
+        } else if is_type_word(&wire.value) {
             self.diagnostics.report(
                 Code::ReservedName,
                 wire.at,
@@ -152,7 +149,7 @@ impl Resolver<'_> {
             .unwrap_or_else(|| "Unnamed".to_owned());
         // A built-in name has been reported as such.
         let built_in = matches!(wire.value.as_str(), HOOK_POINT | ERROR_REASON);
-        if RESERVED_TYPES.contains(&name.as_str()) && !built_in {
+        if is_reserved_type(&name) && !built_in {
             let at = rust.map_or(wire.at, |rust| rust.at);
             self.diagnostics.report(
                 Code::ReservedName,
@@ -335,6 +332,20 @@ impl Resolver<'_> {
     }
 }
 
-fn is_wire_character(c: char) -> bool {
+/// Whether generated code needs the Rust name of a type for itself.
+pub(crate) fn is_reserved_type(rust: &str) -> bool {
+    RESERVED_TYPES.contains(&rust)
+}
+
+/// Whether a name is a word of type expressions.
+pub(crate) fn is_type_word(name: &str) -> bool {
+    matches!(
+        name,
+        "string" | "bool" | "i64" | "u64" | "number" | "json" | "list" | "map"
+    )
+}
+
+/// Whether a character may stand in a name on the wire.
+pub(crate) fn is_wire_character(c: char) -> bool {
     c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '<' | '>' | '&')
 }

@@ -105,6 +105,7 @@ impl Resolver<'_> {
                     doc: doc(item.def.doc.as_ref()),
                     fields,
                     rules,
+                    unused: is_set(item.def.unused.as_ref()),
                 },
             );
         }

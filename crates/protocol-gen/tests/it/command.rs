@@ -25,18 +25,18 @@ fn sample() -> TempDir {
     folder
 }
 
-fn generator(root: &Path) -> Command {
+pub(crate) fn generator(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_extension-protocol-gen"));
     command.current_dir(root);
     command
 }
 
-fn run(root: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Output {
     generator(root).args(arguments).output().unwrap()
 }
 
 #[track_caller]
-fn exits(output: &Output, code: i32) -> (String, String) {
+pub(crate) fn exits(output: &Output, code: i32) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
@@ -61,7 +61,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
     files
 }
 
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     tree(folder)
         .into_iter()
         .map(|(path, (bytes, _))| (path.strip_prefix(folder).unwrap().to_owned(), bytes))
@@ -95,6 +95,9 @@ fn help_says_what_each_command_does_and_what_each_exit_code_means() {
         &["--help"][..],
         &["generate", "--help"],
         &["check", "--help"],
+        &["compat", "--help"],
+        &["import", "--help"],
+        &["release", "--help"],
     ] {
         let (out, err) = exits(&run(folder.path(), arguments), 0);
         for code in [

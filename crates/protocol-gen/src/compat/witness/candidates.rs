@@ -8,7 +8,7 @@ use crate::contract::{
 };
 
 /// Objects to start from: nothing, and each value of the members that rules look at.
-pub(super) fn bases(contract: &Contract, ty: &str) -> Vec<Tree> {
+pub(in crate::compat) fn bases(contract: &Contract, ty: &str) -> Vec<Tree> {
     let mut bases = vec![Tree::Object(Vec::new())];
     let Some(object) = contract.types.get(ty) else {
         return bases;
@@ -33,7 +33,7 @@ pub(super) fn bases(contract: &Contract, ty: &str) -> Vec<Tree> {
 
 /// What to try of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Want {
+pub(in crate::compat) enum Want {
     /// Both that it is there and that it is not.
     All,
     /// That it is there, with values at its edges; the highest ones first.
@@ -47,7 +47,12 @@ pub(super) enum Want {
 }
 
 /// Objects of a type with a member, and without it.
-pub(super) fn of_member(contract: &Contract, ty: &str, member: &str, want: &Want) -> Vec<Tree> {
+pub(in crate::compat) fn of_member(
+    contract: &Contract,
+    ty: &str,
+    member: &str,
+    want: &Want,
+) -> Vec<Tree> {
     let values = contract
         .types
         .get(ty)
@@ -99,7 +104,7 @@ fn values(contract: &Contract, shape: &Shape, want: &Want) -> Vec<Tree> {
 pub(super) const KEY: &str = "k";
 
 /// A value in the lists and maps that a shape asks for around it.
-pub(super) fn wrap(shape: &Shape, value: Tree) -> Tree {
+pub(in crate::compat) fn wrap(shape: &Shape, value: Tree) -> Tree {
     match shape {
         Shape::List(inner) => Tree::List(vec![wrap(inner, value)]),
         Shape::Map(inner) => Tree::Object(vec![(KEY.to_owned(), wrap(inner, value))]),

@@ -8,7 +8,7 @@ use super::{
     ways::{self, Judge, Way, Ways},
 };
 use crate::{
-    compat::change::{Change, Kind, Subject, Verdict},
+    compat::change::{Change, DocumentProbe, Kind, Subject, Verdict},
     contract::{
         Fault, FaultKind, push_segment,
         sample::{self, Tree},
@@ -82,8 +82,14 @@ pub(super) fn members<'c>(
         places.push((ty.as_str(), member.as_str(), judged, ways));
     }
     for accepts in [Version::Old, Version::New] {
-        // A fault that another change makes is taken only where there is no better one.
-        let found = [true, false].into_iter().find_map(|strict| {
+        let grows = matches!(change.verdict, Verdict::Allowed(_));
+        // A fault that another change makes is taken only where there is no better one, and never to
+        // say that growth breaks what an older peer sends.
+        let strictness: &[bool] = match accepts {
+            Version::Old if grows => &[true],
+            Version::Old | Version::New => &[true, false],
+        };
+        let found = strictness.iter().find_map(|&strict| {
             places.iter().find_map(|(ty, member, judged, ways)| {
                 let place = Place {
                     both,
@@ -92,7 +98,7 @@ pub(super) fn members<'c>(
                     rules_only: matches!(change.kind, Kind::RuleAdded | Kind::RuleRemoved),
                     accepts,
                     strict,
-                    grows: matches!(change.verdict, Verdict::Allowed(_)),
+                    grows,
                 };
                 place.witness(judged, ways)
             })
@@ -214,7 +220,9 @@ impl<'c> Place<'_, 'c> {
             .pointer
             .strip_prefix(&member)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        rule || inside
+        // Growth brings no rule: the change that does is listed beside it.
+        let growth_breaks = self.grows && self.accepts == Version::Old;
+        inside || (rule && !growth_breaks)
     }
 }
 
@@ -237,6 +245,68 @@ pub(super) fn whole_type<'c>(
         .map(|member| (ty.to_owned(), member.clone()))
         .collect();
     members(both, ways, change, &all)
+}
+
+/// Looks at the documents that stood and stand in a member, each as the other.
+pub(super) fn document(
+    both: Both<'_>,
+    ways: &Ways<'_>,
+    change: &mut Change,
+    probe: &DocumentProbe,
+) -> usize {
+    let parent = both.old.types.get_key_value(&probe.parent);
+    let senders: BTreeSet<Option<Party>> = parent
+        .map(|(name, _)| ways.to(name))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|way| way.carrier.sender)
+        .collect();
+    let place = ways::document_place(&probe.parent, &probe.member, &probe.by, &probe.value);
+    change
+        .carriers
+        .extend(senders.iter().map(|&sender| Carrier {
+            place: place.clone(),
+            sender,
+        }));
+    let decoded = |version: Version, message: &str| match version {
+        Version::Old => both.old.decode(&probe.old, message),
+        Version::New => both.new.decode(&probe.new, message),
+    };
+    let mut tried = 0;
+    for accepts in [Version::Old, Version::New] {
+        let contract = both.side(accepts);
+        let ty = match accepts {
+            Version::Old => &probe.old,
+            Version::New => &probe.new,
+        };
+        let members = contract.types.get(ty).into_iter();
+        let mut trees = candidates::bases(contract, ty);
+        for tree in &mut trees {
+            sample::complete(contract, ty, tree, &[]);
+        }
+        for member in members.flat_map(|object| object.members.keys()) {
+            trees.extend(candidates::of_member(contract, ty, member, &Want::All));
+        }
+        trees.truncate(MAX_TRIED);
+        tried += trees.len();
+        let found = trees.into_iter().find_map(|tree| {
+            let message = tree.to_string();
+            decoded(accepts, &message).ok()?;
+            let refusal = decoded(accepts.other(), &message).err()?;
+            Some(Witness {
+                message,
+                carrier: Carrier {
+                    place: place.clone(),
+                    sender: senders.first().copied().flatten(),
+                },
+                accepted_by: accepts,
+                refusal,
+                without: None,
+            })
+        });
+        change.witnesses.extend(found);
+    }
+    tried
 }
 
 /// Looks at what both sides say of payloads and replacements of a hook.

@@ -185,10 +185,8 @@ impl<'c> Ways<'c> {
                     .collect();
                 above.remove(chosen.parent);
                 for sender in senders {
-                    let place = format!(
-                        "`{}.{}` where `{}` is {:?}",
-                        chosen.parent, chosen.member, chosen.by, chosen.value
-                    );
+                    let place =
+                        document_place(chosen.parent, chosen.member, chosen.by, chosen.value);
                     way(Carrier { place, sender }, Judge::Type);
                 }
             }
@@ -316,4 +314,9 @@ pub(super) fn suit(contract: &Contract, hook: &Hook, tree: &mut Tree, keep: Opti
     {
         tree.set(name, value);
     }
+}
+
+/// How people speak of the place of a document in a member of any JSON.
+pub(super) fn document_place(parent: &str, member: &str, by: &str, value: &str) -> String {
+    format!("`{parent}.{member}` where `{by}` is {value:?}")
 }

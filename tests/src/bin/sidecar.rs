@@ -1,0 +1,357 @@
+//! A sidecar for tests: an honest one, and one for each way to misbehave. Its first argument says which.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "what goes wrong here fails the test that started it"
+)]
+
+use std::{
+    io::Write as _,
+    process::{Command, ExitCode},
+    thread,
+    time::Duration,
+};
+
+use reasonix_extension_sdk::{
+    Extension, Externalizable, HandlerError, RawJson, Ruling,
+    hooks::{InputReceive, SessionStart, ToolBefore},
+    methods::StreamChunk,
+    payloads::{InputReceivePayload, UiStatusPayload},
+    types::{
+        ChunkType, ProviderChunk, ProviderDescriptor, ProviderRef, StreamChunkParams, SurfaceId,
+        UiActionResult, UiPublishParamsDocument, UiSubmitResult,
+    },
+};
+use serde_json::{Value, json};
+
+/// Longer than any test waits.
+const FOR_EVER: Duration = Duration::from_hours(1);
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let mode = args.next().unwrap_or_default();
+    match mode.as_str() {
+        "honest" => return honest(),
+        "silent" => thread::sleep(FOR_EVER),
+        "dies-at-once" => {
+            eprintln!("cannot start: api_key=sk-test-A1b2C3d4E5f6G7h8");
+            return ExitCode::from(3);
+        }
+        "prints-first" => {
+            println!("Welcome! token=sk-test-A1b2C3d4E5f6G7h8");
+            thread::sleep(FOR_EVER);
+        }
+        "asks-early" => {
+            Raw::new()
+                .send(&json!({"jsonrpc":"2.0","id":1,"method":"host/ui/publish","params":{}}));
+            thread::sleep(FOR_EVER);
+        }
+        "tells-early" => {
+            let mut raw = Raw::new();
+            let (id, _) = raw.request();
+            let result =
+                json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0});
+            let answer = json!({"jsonrpc":"2.0","id":id,"result":result});
+            let early = json!({"jsonrpc":"2.0","method":"extension/provider/stream/end","params":{"streamId":"s","lastSeq":0}});
+            // In one write, so that nothing can come between.
+            raw.write(format!("{answer}\n{early}\n").as_bytes());
+            thread::sleep(FOR_EVER);
+        }
+        "version" => {
+            let mut raw = Raw::new();
+            let (id, _) = raw.request();
+            let version = args.next().unwrap_or_default();
+            raw.answer(
+                &id,
+                &json!({"name":"x","version":"1","protocolVersion":version,"stateSchemaVersion":0}),
+            );
+            thread::sleep(FOR_EVER);
+        }
+        "refuses" => {
+            let mut raw = Raw::new();
+            let (id, _) = raw.request();
+            let data = json!({"reason":"unsupported_version","retryable":false});
+            let error =
+                json!({"code":-32000,"message":"no, token sk-test-A1b2C3d4E5f6G7h8","data":data});
+            raw.send(&json!({"jsonrpc":"2.0","id":id,"error":error}));
+            thread::sleep(FOR_EVER);
+        }
+        "undeclared" => {
+            let mut raw = Raw::new();
+            let (id, _) = raw.request();
+            let result = json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":["session.save"]});
+            raw.answer(&id, &result);
+            thread::sleep(FOR_EVER);
+        }
+        mode => misbehave(mode, Raw::started()),
+    }
+    ExitCode::SUCCESS
+}
+
+/// What it does when it is asked for a ruling, or at once.
+fn misbehave(mode: &str, mut raw: Raw) {
+    match mode {
+        "floods" => flood(&mut raw),
+        "both-full" => {
+            // Far more than both pipes hold, before it reads anything.
+            for id in 1..=400 {
+                let padding = "x".repeat(60_000);
+                raw.send(
+                    &json!({"jsonrpc":"2.0","id":id,"method":"host/nope","params":{"x":padding}}),
+                );
+            }
+        }
+        "closes-stdout" => {
+            raw.request();
+            drop(raw);
+            rustix::stdio::dup2_stdout(std::fs::File::open("/dev/null").unwrap()).unwrap();
+            thread::sleep(FOR_EVER);
+            return;
+        }
+        _ => {}
+    }
+    let mut asked = 0;
+    while let Some((id, request)) = raw.next() {
+        let method = request["method"].as_str().unwrap_or_default().to_owned();
+        if method == "extension/shutdown" {
+            match mode {
+                "ignores-shutdown" => thread::sleep(FOR_EVER),
+                "stays" => {
+                    raw.answer(&id, &json!({"accepted":true}));
+                    thread::sleep(FOR_EVER);
+                }
+                _ => raw.answer(&id, &json!({"accepted":true})),
+            }
+            continue;
+        }
+        if id.is_null() || method.is_empty() {
+            continue;
+        }
+        asked += 1;
+        let proceed = json!({"decision":"continue"});
+        let first = asked == 1;
+        match mode {
+            "dies" if asked == 10 => {
+                eprintln!("about to die, password=hunter2-swordfish");
+                std::process::exit(7);
+            }
+            "dies" => {}
+            "dies-in-a-frame" => {
+                raw.write(b"{\"jsonrpc\":\"2.0\",\"id\":");
+                std::process::exit(0);
+            }
+            "late" if first => {
+                thread::sleep(Duration::from_millis(700));
+                raw.answer(&id, &json!({"decision":"block","reason":"late"}));
+            }
+            "twice" => {
+                raw.answer(&id, &proceed);
+                raw.answer(&id, &json!({"decision":"block"}));
+            }
+            "unknown-id" => {
+                raw.answer(&json!(777), &json!({"decision":"block"}));
+                raw.answer(&json!("1"), &json!({"decision":"block"}));
+                raw.answer(&id, &proceed);
+            }
+            "stray" => {
+                raw.write(b"a library says hello, token sk-test-A1b2C3d4E5f6G7h8\n");
+                raw.answer(&id, &proceed);
+            }
+            "garbage" => raw.write(&b"\x00\xff}{\n".repeat(100)),
+            "splits" => {
+                let line = format!(
+                    "{}\r\n",
+                    json!({"jsonrpc":"2.0","id":id,"result":{"decision":"block","reason":"ä🦀€"}})
+                );
+                for byte in line.bytes() {
+                    raw.write(&[byte]);
+                }
+            }
+            "too-long" => {
+                raw.answer(&id, &proceed);
+                raw.write(&vec![b'x'; 9 * 1_024 * 1_024]);
+            }
+            "stderr-flood" => {
+                let line = "x".repeat(1_023) + "\n";
+                for _ in 0..1_024 {
+                    std::io::stderr().write_all(line.as_bytes()).unwrap();
+                }
+                raw.answer(&id, &proceed);
+            }
+            "grandchild" => {
+                // It holds all three descriptors.
+                let child = Command::new("sleep").arg("1000").spawn().unwrap();
+                raw.answer(
+                    &id,
+                    &json!({"decision":"block","reason":child.id().to_string()}),
+                );
+                if request["params"]["payload"]["text"] == "exit" {
+                    std::process::exit(0);
+                }
+            }
+            "unsound" => raw.answer(&id, &json!({"decision":"perhaps"})),
+            "stops-reading" => {
+                raw.answer(&id, &proceed);
+                thread::sleep(FOR_EVER);
+            }
+            _ => raw.answer(&id, &proceed),
+        }
+    }
+    if mode == "ignores-the-end" {
+        thread::sleep(FOR_EVER);
+    }
+}
+
+fn flood(raw: &mut Raw) {
+    let mut batch = Vec::new();
+    for seq in 1..=200_000_u64 {
+        let chunk = json!({"streamId":"s","seq":seq,"chunk":{"type":"text","text":"x".repeat(50)}});
+        writeln!(
+            batch,
+            "{}",
+            json!({"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":chunk})
+        )
+        .unwrap();
+        if batch.len() > 60_000 {
+            raw.write(&batch);
+            batch.clear();
+        }
+    }
+    raw.write(&batch);
+}
+
+/// Standard input and output without any library of ours.
+struct Raw {
+    lines: std::io::Lines<std::io::StdinLock<'static>>,
+}
+
+impl Raw {
+    fn new() -> Self {
+        Self {
+            lines: std::io::stdin().lines(),
+        }
+    }
+
+    /// After an honest handshake.
+    fn started() -> Self {
+        let mut raw = Self::new();
+        let (id, request) = raw.request();
+        let points = request["params"]["manifest"]["intercepts"].clone();
+        let points = if points.is_null() { json!([]) } else { points };
+        raw.answer(&id, &json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":points}));
+        let (_, initialized) = raw.request();
+        assert_eq!(initialized["method"], "extension/initialized");
+        raw
+    }
+
+    fn next(&mut self) -> Option<(Value, Value)> {
+        let line = self.lines.next()?.ok()?;
+        let frame: Value = serde_json::from_str(&line).unwrap();
+        Some((frame["id"].clone(), frame))
+    }
+
+    fn request(&mut self) -> (Value, Value) {
+        self.next().unwrap()
+    }
+
+    fn answer(&mut self, id: &Value, result: &Value) {
+        self.send(&json!({"jsonrpc":"2.0","id":id,"result":result}));
+    }
+
+    fn send(&mut self, frame: &Value) {
+        self.write(format!("{frame}\n").as_bytes());
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut output = std::io::stdout().lock();
+        // The host may be gone: then there is nothing left to do.
+        if output
+            .write_all(bytes)
+            .and_then(|()| output.flush())
+            .is_err()
+        {
+            std::process::exit(1);
+        }
+    }
+}
+
+/// What the SDK can do.
+fn honest() -> ExitCode {
+    let model = ProviderDescriptor::new(ProviderRef::new("plugin/honest/echo").unwrap());
+    Extension::new("honest", "1.0.0")
+        .on::<InputReceive, _, _>(|input, host| async move {
+            match input.text.as_str() {
+                "panic" => panic!("asked to"),
+                "fail" => Err(HandlerError::new("token sk-test-A1b2C3d4E5f6G7h8")),
+                "sleep" => {
+                    tokio::time::sleep(FOR_EVER).await;
+                    Ok(Ruling::proceed())
+                }
+                "print" => {
+                    println!("stray");
+                    Ok(Ruling::proceed())
+                }
+                "publish" => {
+                    let status = UiStatusPayload::new("busy".try_into()?);
+                    let document = UiPublishParamsDocument::Status(status);
+                    let shown = host.publish(SurfaceId::new("s")?, &document).await?;
+                    Ok(Ruling::block(format!("shown: {shown}")))
+                }
+                text if text.starts_with("echo ") => Ok(Ruling::replace(
+                    InputReceivePayload::new().with_text(text.to_uppercase()),
+                )),
+                text => Ok(Ruling::block(format!("{} bytes", text.len()))),
+            }
+        })
+        .on::<ToolBefore, _, _>(|_, _| async { Ok(Ruling::proceed()) })
+        .observe::<SessionStart, _, _>(|session, host| async move {
+            let status = UiStatusPayload::new("started".try_into().unwrap())
+                .with_detail(session.session_path);
+            let document = UiPublishParamsDocument::Status(status);
+            host.publish(SurfaceId::new("s").unwrap(), &document)
+                .await
+                .unwrap();
+        })
+        .action("greet", "Greet", |action, _| async move {
+            let name = action.args.and_then(|args| args.get("arg1").cloned());
+            Ok(UiActionResult::new(true).with_message(name.unwrap_or_default()))
+        })
+        .on_submit(|form, _| async move {
+            Ok(UiSubmitResult::new(
+                form.values.get("yes").map(RawJson::as_str) == Some("true"),
+            ))
+        })
+        .provider(model, |open, sink, host| async move {
+            for message in open.request.messages {
+                let text = message
+                    .content
+                    .and_then(Externalizable::into_inline)
+                    .unwrap_or_default();
+                match text.as_str() {
+                    "fail" => return Err(HandlerError::new("the model is gone")),
+                    "panic" => panic!("asked to"),
+                    "wait" => {
+                        sink.text("waiting").await?;
+                        tokio::time::sleep(FOR_EVER).await;
+                    }
+                    "flood" => {
+                        // Past the sink, as fast as the wire takes it.
+                        for seq in 1..=200_000 {
+                            let chunk =
+                                ProviderChunk::new(ChunkType::Text).with_text("x".repeat(50));
+                            let params = StreamChunkParams::new(open.stream_id.clone(), seq, chunk);
+                            host.peer().notify::<StreamChunk>(&params).await?;
+                        }
+                    }
+                    text => {
+                        for word in text.split_inclusive(' ') {
+                            sink.text(word).await?;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+        .on_stop(|_| async { eprintln!("stopping") })
+        .run()
+}

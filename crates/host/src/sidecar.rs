@@ -305,6 +305,18 @@ impl Sidecar {
         if self.state() != State::Ready {
             return false;
         }
+        // Nothing is written out, and nothing hashed, that finds no room.
+        let told = self.peer().has_room() && self.tell(point, payload);
+        if !told && !self.0.services.missed.swap(true, Ordering::Relaxed) {
+            self.0.services.services.notice(Notice::MissedObservation {
+                plugin: self.0.launch.name.clone(),
+                point,
+            });
+        }
+        told
+    }
+
+    fn tell(&self, point: HookPoint, payload: RawJson) -> bool {
         let Ok(outgoing) = self.0.store.externalize(payload, "/payload") else {
             return false;
         };
@@ -315,12 +327,6 @@ impl Sidecar {
             Some(pin) if told => pin.release(),
             // A value of an event that nobody hears of is let go.
             _ => {}
-        }
-        if !told && !self.0.services.missed.swap(true, Ordering::Relaxed) {
-            self.0.services.services.notice(Notice::MissedObservation {
-                plugin: self.0.launch.name.clone(),
-                point,
-            });
         }
         told
     }

@@ -10,7 +10,7 @@
 //! | no `jsonrpc`, or another than `"2.0"`; no `method` and neither `result` nor `error`; `method` empty or no string; `method` beside `result` or `error`; params that are neither object nor array nor `null`; a member twice or in another case; nested too deep | -32600, `id` as it came | yes |
 //! | a response (`result` or `error` and no `method`) that is unsound | never; the call of that `id` fails | yes |
 //! | an error with `id` null | never | no |
-//! | a response that answers no call | never | no |
+//! | a response that answers no call, or whose `id` is a string | never | no |
 //! | params that are an array, or not what the method takes | -32602 | no |
 //! | an unknown method | -32601, a notification never | no |
 
@@ -42,7 +42,8 @@ pub(crate) enum Message {
         id: RequestId,
         outcome: Result<Bytes, RpcError>,
     },
-    /// An error whose sender could not tell what it answers.
+    /// An answer to nothing that this side asked: an error whose sender could not tell what it answers, or
+    /// an answer under a string.
     Unaddressed,
     Unsound(Unsound),
 }
@@ -213,6 +214,8 @@ impl<'a> Members<'a> {
             .then(|| format!("it nests more than {MAX_DEPTH} levels of arrays and objects")));
         if is_response {
             let id_is_null = self.id.is_some_and(|id| id.get() == "null");
+            // It may be well meant: this side never asked under such an id.
+            let id_is_text = self.ids == 1 && self.id.is_some_and(|id| id.get().starts_with('"'));
             let outcome = match fault {
                 Some(fault) => Err(fault),
                 None => self.outcome(frame),
@@ -220,6 +223,7 @@ impl<'a> Members<'a> {
             return match (id, outcome) {
                 (Some(id), Ok(outcome)) => Message::Response { id, outcome },
                 (None, Ok(Err(_))) if id_is_null => Message::Unaddressed,
+                (None, Ok(_)) if id_is_text => Message::Unaddressed,
                 (None, Ok(_)) => {
                     unsound_response(frame, None, "the `id` of a response is no integer")
                 }

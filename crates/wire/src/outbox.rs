@@ -18,25 +18,37 @@ use tokio::{
 
 use crate::{error::CloseReason, frame::MAX_FRAME};
 
-/// Frames that wait at most, of both lanes.
+/// Requests and notifications that wait at most, those of the best-effort lane with them.
 const MAX_QUEUED: usize = 256;
 /// Bytes that wait at most: two of the longest frames, so that one may wait while one is written.
 const MAX_QUEUED_BYTES: usize = 2 * MAX_FRAME;
 /// Frames of the best-effort lane that wait at most.
 pub const MAX_BEST_EFFORT: usize = 16;
-/// Bytes of small frames that are written in one go: what a pipe holds on Linux.
-const BATCH: usize = 64 * 1_024;
+/// Bytes of answers that wait at most, each counted with [`ENTRY`]. Their number has no bound of its own:
+/// refusing a flood of requests must not wait for the flood to end.
+const MAX_ANSWER_BYTES: usize = MAX_FRAME;
+/// What a frame costs beside its bytes, about.
+const ENTRY: usize = 64;
+/// Bytes of small frames that are written in one go. More would save few calls, and an answer stands behind
+/// what is being written.
+const BATCH: usize = 16 * 1_024;
 /// A frame from here on is written from where it stands, for copying it costs more than a call.
-const LARGE: usize = 16 * 1_024;
+const LARGE: usize = BATCH;
 
-/// The frames of a connection that wait to be written.
+/// The frames of a connection that wait to be written: in one lane what this side asks and tells, in the
+/// order of the wire, and in the other what it answers.
+///
+/// Answers go first, and neither lane waits for room in the other. A peer may read nothing before it is
+/// answered: it must not be answered behind what it does not read. The order of an answer means nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
     /// Told when there is something to write, or nothing will come any more.
     ready: Notify,
-    /// Told when there is room, or everything is written.
+    /// Told when there is room, in a lane or after everything is written.
     room: Notify,
+    answer_room: Notify,
+    done: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +56,11 @@ struct State {
     queue: VecDeque<Queued>,
     bytes: usize,
     best_effort: usize,
-    /// Frames ever queued, and ever written or skipped.
+    answers: VecDeque<Queued>,
+    answer_bytes: usize,
+    /// Frames ever queued; the number of a frame is how many there were with it.
     queued: u64,
+    /// Every frame up to this number is written or skipped.
     done: u64,
     /// No frame is taken in any more.
     closed: bool,
@@ -56,6 +71,7 @@ struct State {
 #[derive(Debug)]
 struct Queued {
     frame: Vec<u8>,
+    number: u64,
     best_effort: bool,
     /// Set by a caller that gave up.
     skip: Option<Arc<AtomicBool>>,
@@ -105,6 +121,7 @@ impl Outbox {
     ) -> Result<(), NotQueued> {
         let mut queued = Some(Queued {
             frame,
+            number: 0,
             best_effort: false,
             skip,
         });
@@ -142,11 +159,12 @@ impl Outbox {
         if state.closed {
             return Err(NotQueued::Closed);
         }
-        if state.best_effort >= MAX_BEST_EFFORT || state.queue.len() >= MAX_QUEUED {
+        if !state.has_best_effort_room() {
             return Err(NotQueued::Full);
         }
         state.push(Queued {
             frame,
+            number: 0,
             best_effort: true,
             skip: None,
         });
@@ -155,16 +173,43 @@ impl Outbox {
         Ok(())
     }
 
-    /// Queues a frame whether there is room or not: for what few frames the reader answers itself, which must
-    /// not wait for the peer to read.
+    /// Whether the best-effort lane takes a frame now.
+    pub(crate) fn has_best_effort_room(&self) -> bool {
+        let state = self.lock();
+        !state.closed && state.has_best_effort_room()
+    }
+
+    /// Queues an answer as soon as there is room among answers.
+    pub(crate) async fn push_answer(&self, frame: Vec<u8>) -> Result<(), NotQueued> {
+        let size = frame.len() + ENTRY;
+        let mut frame = Some(frame);
+        loop {
+            let room = self.answer_room.notified();
+            {
+                let mut state = self.lock();
+                if state.closed {
+                    return Err(NotQueued::Closed);
+                }
+                let fits =
+                    state.answers.is_empty() || state.answer_bytes + size <= MAX_ANSWER_BYTES;
+                if let Some(frame) = frame.take_if(|_| fits) {
+                    state.push_answer(frame);
+                    drop(state);
+                    self.answer_room.notify_one();
+                    self.ready.notify_one();
+                    return Ok(());
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Queues an answer whether there is room or not: for what few frames the reader answers itself, which
+    /// must not wait for the peer to read.
     pub(crate) fn push_at_once(&self, frame: Vec<u8>) {
         let mut state = self.lock();
         if !state.closed {
-            state.push(Queued {
-                frame,
-                best_effort: false,
-                skip: None,
-            });
+            state.push_answer(frame);
             drop(state);
             self.ready.notify_one();
         }
@@ -175,20 +220,21 @@ impl Outbox {
         self.lock().closed = true;
         self.ready.notify_one();
         self.room.notify_waiters();
+        self.answer_room.notify_waiters();
     }
 
     /// Waits until every frame that was queued before is written or skipped, or the connection ends.
     pub(crate) async fn flushed(&self) {
         let goal = self.lock().queued;
         loop {
-            let room = self.room.notified();
+            let done = self.done.notified();
             {
                 let state = self.lock();
                 if state.done >= goal || state.ended {
                     return;
                 }
             }
-            room.await;
+            done.await;
         }
     }
 
@@ -202,6 +248,7 @@ impl Outbox {
             };
             if taken {
                 self.room.notify_one();
+                self.answer_room.notify_one();
             }
             if !batch.is_empty() {
                 return true;
@@ -219,9 +266,16 @@ impl Outbox {
 
     fn written(&self) {
         let mut state = self.lock();
-        state.done = state.queued - state.queue.len() as u64;
+        // Each lane is in order: what stands first is the oldest that is not written.
+        let first = [state.queue.front(), state.answers.front()];
+        let oldest = first
+            .into_iter()
+            .flatten()
+            .map(|queued| queued.number)
+            .min();
+        state.done = oldest.map_or(state.queued, |number| number - 1);
         drop(state);
-        self.room.notify_waiters();
+        self.done.notify_waiters();
     }
 
     fn end(&self) {
@@ -231,43 +285,85 @@ impl Outbox {
         state.queue.clear();
         state.bytes = 0;
         state.best_effort = 0;
+        state.answers.clear();
+        state.answer_bytes = 0;
         drop(state);
         self.room.notify_waiters();
+        self.answer_room.notify_waiters();
+        self.done.notify_waiters();
     }
 }
 
 impl State {
+    fn has_best_effort_room(&self) -> bool {
+        self.best_effort < MAX_BEST_EFFORT && self.queue.len() < MAX_QUEUED
+    }
+
+    fn number(&mut self) -> u64 {
+        self.queued += 1;
+        self.queued
+    }
+
     fn push(&mut self, queued: Queued) {
         self.bytes += queued.frame.len();
         self.best_effort += usize::from(queued.best_effort);
-        self.queued += 1;
-        self.queue.push_back(queued);
+        let number = self.number();
+        self.queue.push_back(Queued { number, ..queued });
     }
 
-    /// Whether anything left the queue.
+    fn push_answer(&mut self, frame: Vec<u8>) {
+        self.answer_bytes += frame.len() + ENTRY;
+        let number = self.number();
+        self.answers.push_back(Queued {
+            frame,
+            number,
+            best_effort: false,
+            skip: None,
+        });
+    }
+
+    /// The frame that is written next, if it is no longer than `room`.
+    fn next(&mut self, room: usize) -> Option<Queued> {
+        let fits = |queued: &Queued| queued.frame.len() <= room;
+        if let Some(first) = self.answers.front() {
+            if !fits(first) {
+                return None;
+            }
+            let next = self.answers.pop_front()?;
+            self.answer_bytes -= next.frame.len() + ENTRY;
+            return Some(next);
+        }
+        if !fits(self.queue.front()?) {
+            return None;
+        }
+        let next = self.queue.pop_front()?;
+        self.bytes -= next.frame.len();
+        self.best_effort -= usize::from(next.best_effort);
+        Some(next)
+    }
+
+    /// Whether anything left a lane.
     fn take(&mut self, batch: &mut Vec<u8>) -> bool {
         let mut taken = false;
-        while let Some(next) = self.queue.front() {
-            let length = next.frame.len();
-            if !batch.is_empty() && (length >= LARGE || batch.len() + length > BATCH) {
-                break;
-            }
-            let Some(next) = self.queue.pop_front() else {
-                break;
+        loop {
+            let room = if batch.is_empty() {
+                usize::MAX
+            } else {
+                (LARGE - 1).min(BATCH.saturating_sub(batch.len()))
+            };
+            let Some(next) = self.next(room) else {
+                return taken;
             };
             taken = true;
-            self.bytes -= length;
-            self.best_effort -= usize::from(next.best_effort);
             if next.skip.is_some_and(|skip| skip.load(Ordering::Relaxed)) {
                 continue;
             }
-            if batch.is_empty() && length >= LARGE {
+            if batch.is_empty() && next.frame.len() >= LARGE {
                 *batch = next.frame;
-                break;
+                return taken;
             }
             batch.extend_from_slice(&next.frame);
         }
-        taken
     }
 }
 

@@ -214,6 +214,11 @@ impl Peer {
             .map_err(|_| self.0.reason().into())
     }
 
+    /// Whether [`try_notify`](Self::try_notify) has room now: what would be dropped need not be made.
+    pub fn has_room(&self) -> bool {
+        self.0.outbox.has_best_effort_room()
+    }
+
     /// Tells the peer something if there is room for it now, in a lane of its own of
     /// [`MAX_BEST_EFFORT`](crate::MAX_BEST_EFFORT) frames; false if not.
     ///
@@ -466,7 +471,10 @@ async fn dispatch<S: Service>(peer: &Peer, service: S, options: &Options) -> boo
                     while handlers.try_join_next().is_some() {}
                     if handlers.len() >= options.max_handlers {
                         let busy = RpcError::plain(SERVER_BUSY, "server busy");
-                        let _ = shared.outbox.push(error_frame(Some(id), &busy)).await;
+                        let _ = shared
+                            .outbox
+                            .push_answer(error_frame(Some(id), &busy))
+                            .await;
                         continue;
                     }
                     let context = Context {
@@ -486,7 +494,7 @@ async fn dispatch<S: Service>(peer: &Peer, service: S, options: &Options) -> boo
                             Some(Ok(reply)) => reply.then.take(),
                             _ => None,
                         };
-                        let queued = peer.0.outbox.push(answer_frame(id, outcome)).await;
+                        let queued = peer.0.outbox.push_answer(answer_frame(id, outcome)).await;
                         if let (Ok(()), Some(then)) = (queued, then) {
                             then();
                         }

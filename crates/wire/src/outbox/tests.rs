@@ -133,3 +133,28 @@ async fn what_is_given_up_is_skipped_and_counts_as_done() {
         Err(NotQueued::Closed)
     );
 }
+
+#[tokio::test]
+async fn answers_go_first_wait_for_no_room_among_questions_and_flushing_counts_both() {
+    let outbox = Outbox::default();
+    for _ in 0..MAX_QUEUED {
+        outbox.push(b"q".to_vec()).await.unwrap();
+    }
+    // Far more than any handler bound: a flood of requests is refused while it lasts.
+    for _ in 0..1_000 {
+        outbox.push_answer(b"a".to_vec()).await.unwrap();
+    }
+    let mut sink = Sink::default();
+    tokio::select! {
+        _ = write_loop(&outbox, &mut sink, STALL) => panic!("it is not closed"),
+        () = outbox.flushed() => {}
+    }
+    let expected = ["a".repeat(1_000), "q".repeat(MAX_QUEUED)].concat();
+    assert_eq!(sink.bytes, expected.as_bytes());
+
+    let outbox = Outbox::default();
+    let large = vec![0; MAX_ANSWER_BYTES / 2];
+    outbox.push_answer(large.clone()).await.unwrap();
+    let full = timeout(Duration::from_millis(10), outbox.push_answer(large)).await;
+    assert!(full.is_err(), "answers are bounded in bytes");
+}

@@ -117,7 +117,10 @@ pub(crate) async fn ask(sidecar: &Sidecar, text: &str) -> Result<String, Failure
     Ok(match ruled.result.decision {
         Decision::Continue => "continue".to_owned(),
         Decision::Replace => ruled.replacement.unwrap().as_str().to_owned(),
-        _ => ruled.result.reason.unwrap_or_default(),
+        // A later version may know more.
+        Decision::Allow | Decision::Block | Decision::Deny | _ => {
+            ruled.result.reason.unwrap_or_default()
+        }
     })
 }
 

@@ -1,6 +1,9 @@
 //! A sidecar for tests: an honest one, and one for each way to misbehave. Its first argument says which.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::exit,
+    clippy::zombie_processes,
     clippy::print_stdout,
     reason = "what goes wrong here fails the test that started it"
 )]
@@ -42,8 +45,7 @@ fn main() -> ExitCode {
             thread::sleep(FOR_EVER);
         }
         "asks-early" => {
-            Raw::new()
-                .send(&json!({"jsonrpc":"2.0","id":1,"method":"host/ui/publish","params":{}}));
+            send(&json!({"jsonrpc":"2.0","id":1,"method":"host/ui/publish","params":{}}));
             thread::sleep(FOR_EVER);
         }
         "tells-early" => {
@@ -54,14 +56,14 @@ fn main() -> ExitCode {
             let answer = json!({"jsonrpc":"2.0","id":id,"result":result});
             let early = json!({"jsonrpc":"2.0","method":"extension/provider/stream/end","params":{"streamId":"s","lastSeq":0}});
             // In one write, so that nothing can come between.
-            raw.write(format!("{answer}\n{early}\n").as_bytes());
+            write(format!("{answer}\n{early}\n").as_bytes());
             thread::sleep(FOR_EVER);
         }
         "version" => {
             let mut raw = Raw::new();
             let (id, _) = raw.request();
             let version = args.next().unwrap_or_default();
-            raw.answer(
+            answer(
                 &id,
                 &json!({"name":"x","version":"1","protocolVersion":version,"stateSchemaVersion":0}),
             );
@@ -73,14 +75,14 @@ fn main() -> ExitCode {
             let data = json!({"reason":"unsupported_version","retryable":false});
             let error =
                 json!({"code":-32000,"message":"no, token sk-test-A1b2C3d4E5f6G7h8","data":data});
-            raw.send(&json!({"jsonrpc":"2.0","id":id,"error":error}));
+            send(&json!({"jsonrpc":"2.0","id":id,"error":error}));
             thread::sleep(FOR_EVER);
         }
         "undeclared" => {
             let mut raw = Raw::new();
             let (id, _) = raw.request();
             let result = json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":["session.save"]});
-            raw.answer(&id, &result);
+            answer(&id, &result);
             thread::sleep(FOR_EVER);
         }
         mode => misbehave(mode, Raw::started()),
@@ -91,14 +93,12 @@ fn main() -> ExitCode {
 /// What it does when it is asked for a ruling, or at once.
 fn misbehave(mode: &str, mut raw: Raw) {
     match mode {
-        "floods" => flood(&mut raw),
+        "floods" => flood(),
         "both-full" => {
             // Far more than both pipes hold, before it reads anything.
             for id in 1..=400 {
                 let padding = "x".repeat(60_000);
-                raw.send(
-                    &json!({"jsonrpc":"2.0","id":id,"method":"host/nope","params":{"x":padding}}),
-                );
+                send(&json!({"jsonrpc":"2.0","id":id,"method":"host/nope","params":{"x":padding}}));
             }
         }
         "closes-stdout" => {
@@ -117,10 +117,10 @@ fn misbehave(mode: &str, mut raw: Raw) {
             match mode {
                 "ignores-shutdown" => thread::sleep(FOR_EVER),
                 "stays" => {
-                    raw.answer(&id, &json!({"accepted":true}));
+                    answer(&id, &json!({"accepted":true}));
                     thread::sleep(FOR_EVER);
                 }
-                _ => raw.answer(&id, &json!({"accepted":true})),
+                _ => answer(&id, &json!({"accepted":true})),
             }
             continue;
         }
@@ -137,51 +137,51 @@ fn misbehave(mode: &str, mut raw: Raw) {
             }
             "dies" => {}
             "dies-in-a-frame" => {
-                raw.write(b"{\"jsonrpc\":\"2.0\",\"id\":");
+                write(b"{\"jsonrpc\":\"2.0\",\"id\":");
                 std::process::exit(0);
             }
             "late" if first => {
                 thread::sleep(Duration::from_millis(700));
-                raw.answer(&id, &json!({"decision":"block","reason":"late"}));
+                answer(&id, &json!({"decision":"block","reason":"late"}));
             }
             "twice" => {
-                raw.answer(&id, &proceed);
-                raw.answer(&id, &json!({"decision":"block"}));
+                answer(&id, &proceed);
+                answer(&id, &json!({"decision":"block"}));
             }
             "unknown-id" => {
-                raw.answer(&json!(777), &json!({"decision":"block"}));
-                raw.answer(&json!("1"), &json!({"decision":"block"}));
-                raw.answer(&id, &proceed);
+                answer(&json!(777), &json!({"decision":"block"}));
+                answer(&json!("1"), &json!({"decision":"block"}));
+                answer(&id, &proceed);
             }
             "stray" => {
-                raw.write(b"a library says hello, token sk-test-A1b2C3d4E5f6G7h8\n");
-                raw.answer(&id, &proceed);
+                write(b"a library says hello, token sk-test-A1b2C3d4E5f6G7h8\n");
+                answer(&id, &proceed);
             }
-            "garbage" => raw.write(&b"\x00\xff}{\n".repeat(100)),
+            "garbage" => write(&b"\x00\xff}{\n".repeat(100)),
             "splits" => {
                 let line = format!(
                     "{}\r\n",
                     json!({"jsonrpc":"2.0","id":id,"result":{"decision":"block","reason":"ä🦀€"}})
                 );
                 for byte in line.bytes() {
-                    raw.write(&[byte]);
+                    write(&[byte]);
                 }
             }
             "too-long" => {
-                raw.answer(&id, &proceed);
-                raw.write(&vec![b'x'; 9 * 1_024 * 1_024]);
+                answer(&id, &proceed);
+                write(&vec![b'x'; 9 * 1_024 * 1_024]);
             }
             "stderr-flood" => {
                 let line = "x".repeat(1_023) + "\n";
                 for _ in 0..1_024 {
                     std::io::stderr().write_all(line.as_bytes()).unwrap();
                 }
-                raw.answer(&id, &proceed);
+                answer(&id, &proceed);
             }
             "grandchild" => {
                 // It holds all three descriptors.
                 let child = Command::new("sleep").arg("1000").spawn().unwrap();
-                raw.answer(
+                answer(
                     &id,
                     &json!({"decision":"block","reason":child.id().to_string()}),
                 );
@@ -189,12 +189,12 @@ fn misbehave(mode: &str, mut raw: Raw) {
                     std::process::exit(0);
                 }
             }
-            "unsound" => raw.answer(&id, &json!({"decision":"perhaps"})),
+            "unsound" => answer(&id, &json!({"decision":"perhaps"})),
             "stops-reading" => {
-                raw.answer(&id, &proceed);
+                answer(&id, &proceed);
                 thread::sleep(FOR_EVER);
             }
-            _ => raw.answer(&id, &proceed),
+            _ => answer(&id, &proceed),
         }
     }
     if mode == "ignores-the-end" {
@@ -202,7 +202,7 @@ fn misbehave(mode: &str, mut raw: Raw) {
     }
 }
 
-fn flood(raw: &mut Raw) {
+fn flood() {
     let mut batch = Vec::new();
     for seq in 1..=200_000_u64 {
         let chunk = json!({"streamId":"s","seq":seq,"chunk":{"type":"text","text":"x".repeat(50)}});
@@ -213,11 +213,11 @@ fn flood(raw: &mut Raw) {
         )
         .unwrap();
         if batch.len() > 60_000 {
-            raw.write(&batch);
+            write(&batch);
             batch.clear();
         }
     }
-    raw.write(&batch);
+    write(&batch);
 }
 
 /// Standard input and output without any library of ours.
@@ -238,7 +238,10 @@ impl Raw {
         let (id, request) = raw.request();
         let points = request["params"]["manifest"]["intercepts"].clone();
         let points = if points.is_null() { json!([]) } else { points };
-        raw.answer(&id, &json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":points}));
+        answer(
+            &id,
+            &json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":points}),
+        );
         let (_, initialized) = raw.request();
         assert_eq!(initialized["method"], "extension/initialized");
         raw
@@ -253,25 +256,25 @@ impl Raw {
     fn request(&mut self) -> (Value, Value) {
         self.next().unwrap()
     }
+}
 
-    fn answer(&mut self, id: &Value, result: &Value) {
-        self.send(&json!({"jsonrpc":"2.0","id":id,"result":result}));
-    }
+fn answer(id: &Value, result: &Value) {
+    send(&json!({"jsonrpc":"2.0","id":id,"result":result}));
+}
 
-    fn send(&mut self, frame: &Value) {
-        self.write(format!("{frame}\n").as_bytes());
-    }
+fn send(frame: &Value) {
+    write(format!("{frame}\n").as_bytes());
+}
 
-    fn write(&mut self, bytes: &[u8]) {
-        let mut output = std::io::stdout().lock();
-        // The host may be gone: then there is nothing left to do.
-        if output
-            .write_all(bytes)
-            .and_then(|()| output.flush())
-            .is_err()
-        {
-            std::process::exit(1);
-        }
+fn write(bytes: &[u8]) {
+    let mut output = std::io::stdout().lock();
+    // The host may be gone: then there is nothing left to do.
+    if output
+        .write_all(bytes)
+        .and_then(|()| output.flush())
+        .is_err()
+    {
+        std::process::exit(1);
     }
 }
 

@@ -18,7 +18,6 @@ use reasonix_extension_protocol::{
         UiPublishResult, UiSubmitParams,
     },
 };
-use tokio::time::timeout;
 
 /// Longer than anything here takes, shorter than anybody waits.
 const SOON: Duration = Duration::from_secs(20);
@@ -480,5 +479,37 @@ async fn what_is_dropped_is_killed() {
     assert!(lives(&child));
     drop(sidecar);
     until("the grandchild is gone", || !lives(&child)).await;
-    let _ = timeout(SOON, std::future::ready(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_extension_that_does_not_start_says_why_before_it_ends() {
+    use reasonix_extension_sdk::{Extension, HandlerError};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
+
+    let request = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "extension/initialize", "params": {
+        "protocolId": "reasonix.extension.v1", "protocolVersion": "1", "manifest": {},
+        "session": {"sessionId": "s", "workspaceRoot": "/ws", "generation": 1},
+        "capabilities": {"protocolVersion": "1", "uiHost": "headless", "contentRefs": true},
+    }});
+    // Often, for the answer and the end are made by two tasks.
+    for _ in 0..200 {
+        let (mut host, extension) = duplex(4_096);
+        let (input, output) = split(extension);
+        let served = tokio::spawn(
+            Extension::new("picky", "1.0.0")
+                .on_start(|_| Err(HandlerError::new("not here")))
+                .serve_on(input, output),
+        );
+        host.write_all(format!("{request}\n").as_bytes())
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        host.read_to_string(&mut answer).await.unwrap();
+        assert!(
+            answer.contains("\"id\":1,\"error\"") && answer.contains("not here"),
+            "{answer:?}"
+        );
+        let error = served.await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "the extension was not started: not here");
+    }
 }

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    process::Command,
 };
 
 use extension_protocol_gen::{compile, diagnostic, emit, source::Source};
@@ -17,6 +18,7 @@ const PAGES: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "docs/evolving-the-protocol.md",
+    "docs/wire.md",
     "schema/README.md",
 ];
 
@@ -258,6 +260,43 @@ fn the_pages_show_what_generating_prints() {
     ] {
         assert!(readme.contains(&line), "README.md lacks: {line}");
     }
+}
+
+#[test]
+fn the_table_of_bad_frames_is_that_of_the_code() {
+    let code = page("crates/wire/src/message.rs");
+    let rows: Vec<&str> = code
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! "))
+        .filter(|line| line.starts_with('|'))
+        .collect();
+    assert!(rows.len() > 8, "{rows:?}");
+    let docs = page("docs/wire.md");
+    let shown: Vec<&str> = docs.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(shown, rows);
+}
+
+#[test]
+fn the_starter_of_the_readme_is_the_example_and_says_what_is_shown() {
+    let readme = page("README.md");
+    assert!(code_blocks(&readme, "rust").contains(&page("crates/sdk/examples/starter.rs")));
+    let conversation = workspace().join("crates/sdk/examples/conversation.ndjson");
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "run",
+            "--quiet",
+            "-p",
+            "reasonix-extension-sdk",
+            "--example",
+            "starter",
+        ])
+        .current_dir(workspace())
+        .stdin(fs::File::open(conversation).unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let shown = code_blocks(&readme, "json");
+    assert_eq!(shown, [String::from_utf8(output.stdout).unwrap()]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use sha2::Digest as _;
 /// Values that are kept at most. What a running call needs does not count.
 const MAX_OBJECTS: usize = 64;
 /// Bytes that are kept at most, beside what running calls need: a few of the largest values.
-const MAX_BYTES: usize = 4 * 8 * 1_024 * 1_024;
+const MAX_BYTES: u64 = 4 * CONTENT_REF_OBJECT_BYTES;
 /// Random bytes of a reference.
 const REF_BYTES: usize = 12;
 
@@ -235,7 +235,7 @@ impl Objects {
     fn evict(&mut self) {
         loop {
             let loose = || self.kept.iter().filter(|object| object.pins == 0);
-            let bytes: usize = loose().map(|object| object.text.len()).sum();
+            let bytes: u64 = loose().map(|object| object.text.len() as u64).sum();
             if loose().count() <= MAX_OBJECTS && bytes <= MAX_BYTES {
                 return;
             }

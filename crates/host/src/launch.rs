@@ -26,7 +26,7 @@ pub struct Launch {
     pub version: String,
     /// What to run, in its own folder.
     pub program: Program,
-    /// Whether the host does without it where it fails.
+    /// Whether the host cannot do without it: if it does not start, its whole generation does not.
     pub required: bool,
     /// Hook points that it may subscribe to.
     pub intercepts: Vec<HookPoint>,

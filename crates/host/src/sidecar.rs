@@ -563,7 +563,7 @@ fn crash_words(reason: &CloseReason, process: &Process) -> String {
         | CloseReason::NotAFrame(_)
         | CloseReason::TooEarly(_)
         | CloseReason::TooManyUnsound(_)
-        | CloseReason::Stalled
+        | CloseReason::Stalled(_)
         | CloseReason::Io(_)
         | _ => reason.to_string(),
     };

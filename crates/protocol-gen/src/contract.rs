@@ -190,6 +190,21 @@ impl Shape {
         shape
     }
 
+    /// The type that it holds in the end, if it holds one.
+    pub(crate) fn used_type(&self) -> Option<&str> {
+        match self.innermost() {
+            Self::Type(name) => Some(name),
+            Self::Any
+            | Self::Bool
+            | Self::Text(_)
+            | Self::Integer(_)
+            | Self::Number { .. }
+            | Self::Enum(_)
+            | Self::List(_)
+            | Self::Map(_) => None,
+        }
+    }
+
     pub(crate) fn innermost_mut(&mut self) -> &mut Self {
         let mut shape = self;
         while let Self::List(inner) | Self::Map(inner) = shape {

@@ -117,7 +117,7 @@ impl Extension {
                     | CloseReason::NotAFrame(_)
                     | CloseReason::TooEarly(_)
                     | CloseReason::TooManyUnsound(_)
-                    | CloseReason::Stalled
+                    | CloseReason::Stalled(_)
                     | CloseReason::Io(_)
                     | _) => Err(ServeError::Broken(reason)),
                 }
@@ -128,7 +128,7 @@ impl Extension {
         observers.abort();
         match (result, reason) {
             // The answers could not be written after all.
-            (Ok(()), reason @ (CloseReason::Stalled | CloseReason::Io(_))) => {
+            (Ok(()), reason @ (CloseReason::Stalled(_) | CloseReason::Io(_))) => {
                 Err(ServeError::Broken(reason))
             }
             (result, _) => result,

@@ -11,15 +11,16 @@ use std::{
 };
 
 use reasonix_extension_protocol::{
-    ErrorReason, HookPoint, PROTOCOL_ID, PROTOCOL_MAJOR, PROTOCOL_VERSION, RawJson,
+    ErrorReason, Externalizable, HookPoint, PROTOCOL_ID, PROTOCOL_MAJOR, PROTOCOL_VERSION, RawJson,
     methods::{
         Event, Initialize, Initialized, Intercept, MethodName, ProviderCatalog, Request,
         ResourcesChanged, Shutdown, StreamCancel, StreamOpen, UiAction, UiSubmit,
     },
     types::{
-        Decision, InitializeParams, InitializeResult, InterceptParams, InterceptResult, NonBlank,
-        ProtocolVersion, ProviderCatalogResult, SessionContext, ShutdownParams, ShutdownResult,
-        StreamCancelParams, StreamCancelResult, StreamOpenParams, StreamOpenResult,
+        Decision, ExternalizedField, InitializeParams, InitializeResult, InterceptParams,
+        InterceptResult, NonBlank, ProtocolVersion, ProviderCatalogResult, SessionContext,
+        ShutdownParams, ShutdownResult, StreamCancelParams, StreamCancelResult, StreamOpenParams,
+        StreamOpenResult,
     },
 };
 use reasonix_extension_wire::{BoxFuture, Context, Incoming, Peer, Reply, RpcError, Service};
@@ -76,14 +77,12 @@ struct Stream {
 }
 
 pub(crate) enum Observation {
-    Event(HookPoint, RawJsonOrRef, Host),
+    Event(HookPoint, Payload, Host),
     Resources(Vec<String>, Host),
 }
 
-type RawJsonOrRef = (
-    reasonix_extension_protocol::Externalizable<RawJson>,
-    Option<Vec<reasonix_extension_protocol::types::ExternalizedField>>,
-);
+/// A payload as it travels, with what describes it.
+type Payload = (Externalizable<RawJson>, Option<Vec<ExternalizedField>>);
 
 /// Handles what comes over one connection.
 #[derive(Clone)]
@@ -158,7 +157,7 @@ impl Served {
     }
 
     fn initialize(&self, params: &InitializeParams) -> Result<InitializeResult, RpcError> {
-        if self.stage() != Stage::New || self.0.session.get().is_some() {
+        if self.stage() != Stage::New {
             let text = "the connection is initialized already";
             return Err(RpcError::because(ErrorReason::ProtocolError, text));
         }
@@ -387,16 +386,15 @@ impl Service for Served {
                 if result.is_ok() {
                     self.enter(Stage::Introduced);
                 }
-                Box::pin(async move {
-                    match result {
-                        Ok(result) => Reply::of::<Initialize>(&result),
-                        Err(error) if stage == Stage::New => {
-                            served.end(End::NotStarted(error.message.expose().to_owned()));
-                            Err(error)
-                        }
-                        Err(error) => Err(error),
+                Box::pin(ready(match result {
+                    Ok(result) => Reply::of::<Initialize>(&result),
+                    Err(error) if stage == Stage::New => {
+                        let why = error.message.expose().to_owned();
+                        // The end must not overtake the answer that gives the reason.
+                        Ok(Reply::refusal(error).then(move || served.end(End::NotStarted(why))))
                     }
-                })
+                    Err(error) => Err(error),
+                }))
             }
             MethodName::Shutdown => self.shutdown(&decoded!(Shutdown)),
             MethodName::Intercept => {

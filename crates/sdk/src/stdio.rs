@@ -97,33 +97,39 @@ mod unix {
 
     fn readable(file: OwnedFd) -> io::Result<Input> {
         Ok(match kind(&file)? {
-            FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(file)?),
-            FileType::Socket => Box::new(socket(file)?),
-            // What cannot be waited for, such as a file or a terminal, is read by a thread.
-            FileType::RegularFile
-            | FileType::Directory
-            | FileType::Symlink
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => Box::new(tokio::fs::File::from_std(File::from(file))),
+            Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(file)?),
+            Kind::Socket => Box::new(socket(file)?),
+            Kind::Other => Box::new(tokio::fs::File::from_std(File::from(file))),
         })
     }
 
     fn writable(file: OwnedFd) -> io::Result<Output> {
         Ok(match kind(&file)? {
-            FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(file)?),
-            FileType::Socket => Box::new(socket(file)?),
+            Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(file)?),
+            Kind::Socket => Box::new(socket(file)?),
+            Kind::Other => Box::new(tokio::fs::File::from_std(File::from(file))),
+        })
+    }
+
+    /// How a descriptor is waited for.
+    enum Kind {
+        Pipe,
+        Socket,
+        /// Not at all, such as a file or a terminal: a thread reads and writes it.
+        Other,
+    }
+
+    fn kind(file: &OwnedFd) -> io::Result<Kind> {
+        Ok(match FileType::from_raw_mode(fstat(file)?.st_mode) {
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket => Kind::Socket,
             FileType::RegularFile
             | FileType::Directory
             | FileType::Symlink
             | FileType::CharacterDevice
             | FileType::BlockDevice
-            | FileType::Unknown => Box::new(tokio::fs::File::from_std(File::from(file))),
+            | FileType::Unknown => Kind::Other,
         })
-    }
-
-    fn kind(file: &OwnedFd) -> io::Result<FileType> {
-        Ok(FileType::from_raw_mode(fstat(file)?.st_mode))
     }
 
     fn socket(file: OwnedFd) -> io::Result<UnixStream> {

@@ -200,8 +200,8 @@ pub enum CloseReason {
     #[error("the peer sent more than {} unsound frames, the last one because {}", crate::peer::MAX_UNSOUND, .0)]
     TooManyUnsound(String),
     /// The peer took no byte for too long.
-    #[error("the peer read nothing for {} s", crate::peer::WRITE_STALL.as_secs())]
-    Stalled,
+    #[error("the peer read nothing for {} s", .0.as_secs_f64())]
+    Stalled(Duration),
     /// The stream cannot be read or written.
     #[error("{0}")]
     Io(String),

@@ -387,7 +387,7 @@ pub(crate) async fn write_loop<W: AsyncWrite + Unpin>(
         let mut rest = batch.as_slice();
         while !rest.is_empty() {
             let written = match timeout(stall, output.write(rest)).await {
-                Err(_) => return Err(CloseReason::Stalled),
+                Err(_) => return Err(CloseReason::Stalled(stall)),
                 Ok(Ok(0)) => return Err(broken(&io::ErrorKind::WriteZero.into())),
                 Ok(Err(error)) => return Err(broken(&error)),
                 Ok(Ok(written)) => written,
@@ -395,7 +395,7 @@ pub(crate) async fn write_loop<W: AsyncWrite + Unpin>(
             rest = rest.get(written..).unwrap_or_default();
         }
         match timeout(stall, output.flush()).await {
-            Err(_) => return Err(CloseReason::Stalled),
+            Err(_) => return Err(CloseReason::Stalled(stall)),
             Ok(Err(error)) => return Err(broken(&error)),
             Ok(Ok(())) => {}
         }

@@ -278,9 +278,8 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut calls = self.shared.calls();
         calls.waiting.remove(&self.id);
-        let count = calls.waiting.len();
-        drop(calls);
-        self.shared.inbox.count_calls(count);
+        // While they are locked: of two counts, the later one must stay.
+        self.shared.inbox.count_calls(calls.waiting.len());
     }
 }
 
@@ -299,9 +298,7 @@ impl Shared {
         calls.last += 1;
         let id = calls.last;
         calls.waiting.insert(id, answer);
-        let count = calls.waiting.len();
-        drop(calls);
-        self.inbox.count_calls(count);
+        self.inbox.count_calls(calls.waiting.len());
         Ok((id, answered))
     }
 
@@ -343,7 +340,7 @@ where
 {
     let shared = peer.0.clone();
     let stall = options.write_stall;
-    // Ends when the outbox is closed and empty, or the peer takes nothing: `shut` below closes it.
+    // Ends when the outbox is closed and empty, or the peer takes nothing. It is closed below.
     let mut writer = tokio::spawn({
         let shared = shared.clone();
         async move {
@@ -492,7 +489,7 @@ async fn dispatch<S: Service>(peer: &Peer, service: S, options: &Options) -> boo
                         };
                         let then = match &mut outcome {
                             Some(Ok(reply)) => reply.then.take(),
-                            _ => None,
+                            Some(Err(_)) | None => None,
                         };
                         let queued = peer.0.outbox.push_answer(answer_frame(id, outcome)).await;
                         if let (Ok(()), Some(then)) = (queued, then) {
@@ -564,7 +561,10 @@ fn method_and_params<T: Serialize>(
 
 fn answer_frame(id: RequestId, outcome: Option<Result<Reply, RpcError>>) -> Vec<u8> {
     match outcome {
-        Some(Ok(Reply { result, .. })) => {
+        Some(Ok(Reply {
+            outcome: Ok(result),
+            ..
+        })) => {
             let mut frame = Vec::with_capacity(result.len() + FRAME_START);
             frame.extend_from_slice(
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":").as_bytes(),
@@ -577,7 +577,13 @@ fn answer_frame(id: RequestId, outcome: Option<Result<Reply, RpcError>>) -> Vec<
             let text = "response exceeds frame size limit";
             error_frame(Some(id), &RpcError::because(ErrorReason::Internal, text))
         }
-        Some(Err(error)) => error_frame(Some(id), &error),
+        Some(
+            Err(error)
+            | Ok(Reply {
+                outcome: Err(error),
+                ..
+            }),
+        ) => error_frame(Some(id), &error),
         None => error_frame(
             Some(id),
             &RpcError::because(ErrorReason::Internal, "the handler panicked"),

@@ -49,9 +49,9 @@ impl Context {
     }
 }
 
-/// A result that is encoded.
+/// An answer: a result that is encoded, or a refusal after which something is to be done.
 pub struct Reply {
-    pub(crate) result: Vec<u8>,
+    pub(crate) outcome: Result<Vec<u8>, RpcError>,
     pub(crate) then: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -66,7 +66,18 @@ impl Reply {
             let text = format!("encode the result of `{}`: {error}", M::NAME);
             RpcError::because(ErrorReason::Internal, text)
         })?;
-        Ok(Self { result, then: None })
+        Ok(Self {
+            outcome: Ok(result),
+            then: None,
+        })
+    }
+
+    /// An error, for a handler that does something once it is queued. Others return it as their error.
+    pub fn refusal(error: RpcError) -> Self {
+        Self {
+            outcome: Err(error),
+            then: None,
+        }
     }
 
     /// Does something once the answer is queued, so that whatever is sent then stands behind it.
@@ -79,7 +90,10 @@ impl Reply {
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reply({} bytes)", self.result.len())
+        match &self.outcome {
+            Ok(result) => write!(f, "Reply({} bytes)", result.len()),
+            Err(error) => write!(f, "Reply({error})"),
+        }
     }
 }
 

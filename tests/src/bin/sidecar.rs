@@ -35,18 +35,18 @@ fn main() -> ExitCode {
     let mode = args.next().unwrap_or_default();
     match mode.as_str() {
         "honest" => return honest(),
-        "silent" => thread::sleep(FOR_EVER),
+        "silent" => hang(),
         "dies-at-once" => {
             eprintln!("cannot start: api_key=sk-test-A1b2C3d4E5f6G7h8");
             return ExitCode::from(3);
         }
         "prints-first" => {
             println!("Welcome! token=sk-test-A1b2C3d4E5f6G7h8");
-            thread::sleep(FOR_EVER);
+            hang();
         }
         "asks-early" => {
             send(&json!({"jsonrpc":"2.0","id":1,"method":"host/ui/publish","params":{}}));
-            thread::sleep(FOR_EVER);
+            hang();
         }
         "tells-early" => {
             let mut raw = Raw::new();
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             let early = json!({"jsonrpc":"2.0","method":"extension/provider/stream/end","params":{"streamId":"s","lastSeq":0}});
             // In one write, so that nothing can come between.
             write(format!("{answer}\n{early}\n").as_bytes());
-            thread::sleep(FOR_EVER);
+            hang();
         }
         "version" => {
             let mut raw = Raw::new();
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
                 &id,
                 &json!({"name":"x","version":"1","protocolVersion":version,"stateSchemaVersion":0}),
             );
-            thread::sleep(FOR_EVER);
+            hang();
         }
         "refuses" => {
             let mut raw = Raw::new();
@@ -76,14 +76,14 @@ fn main() -> ExitCode {
             let error =
                 json!({"code":-32000,"message":"no, token sk-test-A1b2C3d4E5f6G7h8","data":data});
             send(&json!({"jsonrpc":"2.0","id":id,"error":error}));
-            thread::sleep(FOR_EVER);
+            hang();
         }
         "undeclared" => {
             let mut raw = Raw::new();
             let (id, _) = raw.request();
             let result = json!({"name":"x","version":"1","protocolVersion":"1","stateSchemaVersion":0,"subscriptions":["session.save"]});
             answer(&id, &result);
-            thread::sleep(FOR_EVER);
+            hang();
         }
         mode => misbehave(mode, Raw::started()),
     }
@@ -105,7 +105,7 @@ fn misbehave(mode: &str, mut raw: Raw) {
             raw.request();
             drop(raw);
             rustix::stdio::dup2_stdout(std::fs::File::open("/dev/null").unwrap()).unwrap();
-            thread::sleep(FOR_EVER);
+            hang();
             return;
         }
         _ => {}
@@ -115,10 +115,10 @@ fn misbehave(mode: &str, mut raw: Raw) {
         let method = request["method"].as_str().unwrap_or_default().to_owned();
         if method == "extension/shutdown" {
             match mode {
-                "ignores-shutdown" => thread::sleep(FOR_EVER),
+                "ignores-shutdown" => hang(),
                 "stays" => {
                     answer(&id, &json!({"accepted":true}));
-                    thread::sleep(FOR_EVER);
+                    hang();
                 }
                 _ => answer(&id, &json!({"accepted":true})),
             }
@@ -141,6 +141,7 @@ fn misbehave(mode: &str, mut raw: Raw) {
                 std::process::exit(0);
             }
             "late" if first => {
+                // Later than its test waits, which is 300 ms.
                 thread::sleep(Duration::from_millis(700));
                 answer(&id, &json!({"decision":"block","reason":"late"}));
             }
@@ -192,14 +193,19 @@ fn misbehave(mode: &str, mut raw: Raw) {
             "unsound" => answer(&id, &json!({"decision":"perhaps"})),
             "stops-reading" => {
                 answer(&id, &proceed);
-                thread::sleep(FOR_EVER);
+                hang();
             }
             _ => answer(&id, &proceed),
         }
     }
     if mode == "ignores-the-end" {
-        thread::sleep(FOR_EVER);
+        hang();
     }
+}
+
+/// Lives and does nothing: that is the fault that the mode is for.
+fn hang() {
+    thread::sleep(FOR_EVER);
 }
 
 fn flood() {

@@ -119,7 +119,7 @@ fn bytes_are_bounded_as_well_as_values() {
             .unwrap();
         event.pin.unwrap().release();
     }
-    assert_eq!(store.usage().1, MAX_BYTES);
+    assert_eq!(store.usage().1 as u64, MAX_BYTES);
 }
 
 #[test]

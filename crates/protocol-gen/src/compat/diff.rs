@@ -6,7 +6,7 @@ use super::{
     change::{Change, Growth, Kind, Law, Place, Probe, Subject, Uses, Verdict},
     renames::{self, Renames},
 };
-use crate::contract::{Contract, DocumentKind, Shape, push_segment};
+use crate::contract::{Contract, DocumentKind, push_segment};
 
 /// Both sides and what was found so far.
 pub(super) struct Diff<'c> {
@@ -318,17 +318,7 @@ fn used_by<'c>(contract: &'c Contract, ty: &str) -> Vec<&'c str> {
             .members
             .values()
             .flat_map(|member| {
-                let inner = match member.shape.innermost() {
-                    Shape::Type(name) => Some(name.as_str()),
-                    Shape::Any
-                    | Shape::Bool
-                    | Shape::Text(_)
-                    | Shape::Integer(_)
-                    | Shape::Number { .. }
-                    | Shape::Enum(_)
-                    | Shape::List(_)
-                    | Shape::Map(_) => None,
-                };
+                let inner = member.shape.used_type();
                 let documents = member.documents.iter().flat_map(|of| of.types.values());
                 inner.into_iter().chain(documents.map(String::as_str))
             })

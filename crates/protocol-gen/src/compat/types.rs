@@ -120,17 +120,7 @@ impl Diff<'_> {
         member: &Member,
         added: bool,
     ) {
-        let used = match member.shape.innermost() {
-            Shape::Type(used) => Some(used.clone()),
-            Shape::Any
-            | Shape::Bool
-            | Shape::Text(_)
-            | Shape::Integer(_)
-            | Shape::Number { .. }
-            | Shape::Enum(_)
-            | Shape::List(_)
-            | Shape::Map(_) => None,
-        };
+        let used = member.shape.used_type().map(str::to_owned);
         let used = used.into_iter().chain(
             member
                 .documents
@@ -306,17 +296,7 @@ impl Diff<'_> {
                     pair.places(below),
                 )
                 .was(words(old), words(new));
-                let of = |shape: &Shape| match shape.innermost() {
-                    Shape::Type(name) => Some(name.clone()),
-                    Shape::Any
-                    | Shape::Bool
-                    | Shape::Text(_)
-                    | Shape::Integer(_)
-                    | Shape::Number { .. }
-                    | Shape::Enum(_)
-                    | Shape::List(_)
-                    | Shape::Map(_) => None,
-                };
+                let of = |shape: &Shape| shape.used_type().map(str::to_owned);
                 change.uses = Uses::of(of(old), of(new));
                 if let (Shape::Integer(_), Shape::Number { .. })
                 | (Shape::Number { .. }, Shape::Integer(_)) = (old, new)

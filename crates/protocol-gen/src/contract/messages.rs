@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Contract, FaultKind, Member, Object, Rule, Shape, push_segment,
-    sample::{self, Tree},
+    sample::{self, KEY, Tree, wrap},
 };
 use crate::model::Demand;
 
@@ -27,8 +27,6 @@ pub struct Message {
 const UNKNOWN: &str = "unknownMember";
 /// A value that no enum has.
 const UNKNOWN_VALUE: &str = "unknown-value";
-/// The key of entries in objects with any keys.
-const KEY: &str = "k";
 /// Integers beyond what 64 bits hold with and without a sign.
 const BEYOND: [&str; 2] = ["9223372036854775808", "18446744073709551616"];
 
@@ -611,20 +609,6 @@ fn steps(shape: &Shape) -> String {
         | Shape::Number { .. }
         | Shape::Enum(_)
         | Shape::Type(_) => String::new(),
-    }
-}
-
-fn wrap(shape: &Shape, value: Tree) -> Tree {
-    match shape {
-        Shape::List(inner) => Tree::List(vec![wrap(inner, value)]),
-        Shape::Map(inner) => Tree::Object(vec![(KEY.to_owned(), wrap(inner, value))]),
-        Shape::Any
-        | Shape::Bool
-        | Shape::Text(_)
-        | Shape::Integer(_)
-        | Shape::Number { .. }
-        | Shape::Enum(_)
-        | Shape::Type(_) => value,
     }
 }
 

@@ -337,7 +337,7 @@ impl Contract {
         for (name, object) in &self.types {
             let document = object.document();
             for (member, terms) in &object.members {
-                if let Shape::Type(ty) = terms.shape.innermost() {
+                if let Some(ty) = terms.shape.used_type() {
                     missing(document, &["$defs", name, "properties", member], ty);
                 }
                 for (value, ty) in terms.documents.iter().flat_map(|of| &of.types) {

@@ -6,6 +6,9 @@ use std::{collections::BTreeSet, fmt};
 use super::{Contract, Object, Shape};
 use crate::model::{Demand, Integer};
 
+/// The key of samples in objects with any keys.
+pub(crate) const KEY: &str = "k";
+
 /// A message that is being built. Objects keep the order of their members.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree {
@@ -265,10 +268,25 @@ fn edges_to(contract: &Contract, shape: &Shape, depth: usize) -> Vec<Tree> {
             edges.extend(
                 inner
                     .into_iter()
-                    .map(|item| Tree::Object(vec![("k".to_owned(), item)])),
+                    .map(|item| Tree::Object(vec![(KEY.to_owned(), item)])),
             );
         }
     }
     edges.push(Tree::Raw("null".to_owned()));
     edges
+}
+
+/// A value in the lists and maps that a shape asks for around it.
+pub(crate) fn wrap(shape: &Shape, value: Tree) -> Tree {
+    match shape {
+        Shape::List(inner) => Tree::List(vec![wrap(inner, value)]),
+        Shape::Map(inner) => Tree::Object(vec![(KEY.to_owned(), wrap(inner, value))]),
+        Shape::Any
+        | Shape::Bool
+        | Shape::Text(_)
+        | Shape::Integer(_)
+        | Shape::Number { .. }
+        | Shape::Enum(_)
+        | Shape::Type(_) => value,
+    }
 }

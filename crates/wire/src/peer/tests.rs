@@ -650,7 +650,7 @@ async fn a_peer_that_reads_nothing_loses_the_connection_whatever_the_deadlines()
         .await
         .unwrap_err();
     assert!(
-        matches!(error, CallError::Closed(CloseReason::Stalled)),
+        matches!(error, CallError::Closed(CloseReason::Stalled(_))),
         "{error:?}"
     );
     assert_eq!(begun.elapsed().as_secs(), WRITE_STALL.as_secs());

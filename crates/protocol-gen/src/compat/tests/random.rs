@@ -203,7 +203,7 @@ fn messages(contract: &Contract, ty: &str) -> Vec<String> {
                 let values =
                     candidates::of_member(contract, inner, name_below, &candidates::Want::All);
                 for value in values.into_iter().take(6) {
-                    let value = candidates::wrap(&member.shape, value);
+                    let value = sample::wrap(&member.shape, value);
                     let mut tree = Tree::Object(vec![(name.clone(), value)]);
                     sample::complete(contract, ty, &mut tree, &[name]);
                     trees.push(tree);

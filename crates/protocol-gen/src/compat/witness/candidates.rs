@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::contract::{
     Contract, Shape,
-    sample::{self, Tree},
+    sample::{self, Tree, wrap},
 };
 
 /// Objects to start from: nothing, and each value of the members that rules look at.
@@ -97,23 +97,5 @@ fn values(contract: &Contract, shape: &Shape, want: &Want) -> Vec<Tree> {
         Want::Text(text) => {
             vec![wrap(shape, Tree::text(text))]
         }
-    }
-}
-
-/// The key of samples in objects with any keys.
-pub(super) const KEY: &str = "k";
-
-/// A value in the lists and maps that a shape asks for around it.
-pub(in crate::compat) fn wrap(shape: &Shape, value: Tree) -> Tree {
-    match shape {
-        Shape::List(inner) => Tree::List(vec![wrap(inner, value)]),
-        Shape::Map(inner) => Tree::Object(vec![(KEY.to_owned(), wrap(inner, value))]),
-        Shape::Any
-        | Shape::Bool
-        | Shape::Text(_)
-        | Shape::Integer(_)
-        | Shape::Number { .. }
-        | Shape::Enum(_)
-        | Shape::Type(_) => value,
     }
 }

@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{
-    Both, Carrier, Party, Version,
-    candidates::{self, KEY, wrap},
-};
-use crate::{
-    contract::sample::Tree,
-    contract::{Contract, Fault, Hook, Shape, push_segment, sample},
+use super::{Both, Carrier, Party, Version, candidates};
+use crate::contract::{
+    Contract, Fault, Hook, Shape, push_segment,
+    sample::{self, KEY, Tree, wrap},
 };
 
 /// How what stands at the top of a way is judged.

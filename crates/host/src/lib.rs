@@ -21,7 +21,6 @@ compile_error!(
     "sidecars are started on Unix alone so far: process groups have no counterpart here yet"
 );
 
-pub mod content;
 mod generation;
 mod handshake;
 mod launch;
@@ -29,7 +28,7 @@ mod process;
 pub mod redact;
 mod sidecar;
 
-pub use reasonix_extension_wire::{BoxFuture, RpcError};
+pub use reasonix_extension_wire::{BoxFuture, RpcError, content};
 
 pub use self::{
     generation::{Generation, Runtime, STARTING_AT_ONCE},

@@ -25,6 +25,7 @@ use reasonix_extension_protocol::{
 };
 use reasonix_extension_wire::{
     CallError, CloseReason, Connection, Options, Peer, Router, RpcError, Unsound,
+    content::ContentStore,
 };
 use tokio::{
     sync::{OnceCell, watch},
@@ -32,7 +33,6 @@ use tokio::{
 };
 
 use crate::{
-    content::ContentStore,
     handshake,
     launch::{Declared, Launch, Notice, Ruled, Services, Session, Stage, StartError},
     process::{Pipes, Process, status_words},

@@ -1,6 +1,12 @@
 //! An extension as its author builds it: a handler for each thing that the host may ask. Knows no stream.
 
-use std::{collections::BTreeMap, fmt, future::ready, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    future::ready,
+    sync::Arc,
+    time::Duration,
+};
 
 use reasonix_extension_protocol::{
     ErrorReason, HookPoint, RawJson,
@@ -167,7 +173,12 @@ impl Extension {
         F: Fn(UiActionParams, Host) -> T + Send + Sync + 'static,
         T: Future<Output = Result<UiActionResult, HandlerError>> + Send + 'static,
     {
+        let spelled = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         match ActionId::new(id) {
+            // The wire takes more, and the host then takes none of the extension's actions.
+            Ok(_) if !id.bytes().all(spelled) => self.mistaken(format!(
+                "the action `{id}`: an id has lower-case letters, digits and dashes"
+            )),
             Ok(action) => {
                 self.actions.retain(|known| known.action_id != action);
                 self.actions
@@ -232,6 +243,16 @@ impl Extension {
     {
         self.on_stop = Some(Arc::new(move |within| Box::pin(handler(within))));
         self
+    }
+
+    /// The hook points with a handler.
+    pub(crate) fn subscriptions(&self) -> Vec<String> {
+        let points: BTreeSet<_> = self
+            .interceptors
+            .keys()
+            .chain(self.observers.keys())
+            .collect();
+        points.into_iter().map(ToString::to_string).collect()
     }
 
     fn mistaken(&mut self, what: String) {

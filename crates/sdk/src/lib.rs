@@ -43,14 +43,15 @@ mod serve;
 mod service;
 mod stdio;
 mod stream;
+pub mod testing;
 
 pub use reasonix_extension_protocol::{
     ErrorReason, Externalizable, HookPoint, RawJson, hooks, limits, methods, payloads, types,
 };
-pub use reasonix_extension_wire::{CallError, RpcError};
+pub use reasonix_extension_wire::{CallError, RpcError, content::ContentError};
 
 pub use self::{
-    client::{ContentError, Host},
+    client::Host,
     extension::{Extension, HandlerError, MAX_CALLBACKS},
     ruling::Ruling,
     serve::ServeError,

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use reasonix_extension_protocol::{
-    ErrorReason, RawJson,
+    DecodeError, ErrorReason, RawJson,
     hooks::{Hook, PermissionDecision},
     types::{Decision, InterceptResult},
 };
@@ -50,6 +50,34 @@ impl<H: Hook> Ruling<H> {
             replacement: Some(payload),
             ..Self::of(Decision::Replace)
         }
+    }
+
+    /// What it decides.
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// The payload with which it goes on, if that is another.
+    pub fn replacement(&self) -> Option<&H::Payload> {
+        self.replacement.as_ref()
+    }
+
+    /// Why it stops the operation.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// As it came over the wire, with the replacement wherever that travelled.
+    pub(crate) fn read(
+        result: &InterceptResult,
+        replacement: Option<&RawJson>,
+    ) -> Result<Self, DecodeError> {
+        Ok(Self {
+            decision: result.decision,
+            replacement: replacement.map(H::decode_replacement).transpose()?,
+            reason: result.reason.clone(),
+            point: PhantomData,
+        })
     }
 
     /// As it stands on the wire. A replacement that the host would refuse fails here.

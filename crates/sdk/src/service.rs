@@ -180,10 +180,6 @@ impl Served {
         };
         let version = ProtocolVersion::new(PROTOCOL_VERSION)
             .map_err(|error| RpcError::because(ErrorReason::Internal, error.to_string()))?;
-        let mut points: Vec<HookPoint> = extension.interceptors.keys().copied().collect();
-        points.extend(extension.observers.keys());
-        points.sort_unstable();
-        points.dedup();
         let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
         let mut result = InitializeResult::new(
             text(&extension.name)?,
@@ -191,7 +187,7 @@ impl Served {
             version,
             extension.state_schema_version,
         );
-        result.subscriptions = some(points.iter().map(ToString::to_string).collect());
+        result.subscriptions = some(extension.subscriptions());
         result.replaces = some(extension.replaces.clone());
         if !extension.providers.is_empty() {
             result.providers = Some(extension.providers.clone());

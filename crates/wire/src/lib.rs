@@ -23,6 +23,7 @@
 //! What breaks JSON-RPC is answered, passed over, or ends the connection, as the table says that stands at
 //! the top of `message.rs`. After [`MAX_UNSOUND`] of them the connection ends.
 
+pub mod content;
 mod error;
 mod frame;
 mod inbox;

@@ -1,8 +1,7 @@
-//! Values that are too large for a frame: kept here, fetched by the sidecar page by page. Knows no process.
+//! The end that holds: values with their limits, pinned while a call needs them.
 
 use std::{
     collections::VecDeque,
-    fmt::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,8 +14,9 @@ use reasonix_extension_protocol::{
         ContentRef, ExternalizedField, InterceptResult, JsonPointer, Sha256,
     },
 };
-use reasonix_extension_wire::RpcError;
-use sha2::Digest as _;
+
+use super::{digest, hex};
+use crate::RpcError;
 
 /// Values that are kept at most. What a running call needs does not count.
 const MAX_OBJECTS: usize = 64;
@@ -122,7 +122,7 @@ impl ContentStore {
             return Err(RpcError::because(ErrorReason::FrameTooLarge, text));
         }
         let text: Arc<str> = payload.as_str().into();
-        let sha256 = digest(text.as_bytes())?;
+        let sha256 = Sha256::new(digest(text.as_bytes())).map_err(internal)?;
         let reference = random_reference()?;
         let field = ExternalizedField::new(
             JsonPointer::new(pointer).map_err(internal)?,
@@ -251,24 +251,11 @@ fn internal(error: impl std::fmt::Display) -> RpcError {
     RpcError::because(ErrorReason::Internal, error.to_string())
 }
 
-/// The SHA-256 of bytes as the protocol spells it.
-fn digest(bytes: &[u8]) -> Result<Sha256, RpcError> {
-    Sha256::new(hex(&sha2::Sha256::digest(bytes))).map_err(internal)
-}
-
 /// A reference that nobody can guess.
 fn random_reference() -> Result<ContentRef, RpcError> {
     let mut bytes = [0; REF_BYTES];
     getrandom::fill(&mut bytes).map_err(internal)?;
     ContentRef::new(format!("content_{}", hex(&bytes))).map_err(internal)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use std::{
 
 use extension_protocol_gen::{compile, diagnostic, emit, source::Source};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use reasonix_extension_protocol::{
+    decode_str, limits, methods::MethodName, types::InterceptParams,
+};
 use reasonix_extension_tests::workspace;
 
 /// Pages that people write, below the workspace.
@@ -18,12 +21,19 @@ const PAGES: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "docs/evolving-the-protocol.md",
+    "docs/sidecar.md",
     "docs/wire.md",
     "schema/README.md",
 ];
 
 fn page(path: &str) -> String {
     fs::read_to_string(workspace().join(path)).unwrap()
+}
+
+/// Titles of the parts of a page, by the lines of its source.
+fn headings(page: &str) -> impl Iterator<Item = String> {
+    let titles = page.lines().filter(|line| line.starts_with('#'));
+    titles.map(|line| line.trim_start_matches(['#', ' ']).to_owned())
 }
 
 /// Every code block of a language in a Markdown text.
@@ -56,12 +66,18 @@ fn what_pages_link_and_name_exists() {
         for event in Parser::new(&text) {
             if let Event::Start(Tag::Link { dest_url, .. }) = &event
                 && !dest_url.contains("://")
-                && !dest_url.starts_with('#')
             {
-                assert!(
-                    folder.join(&**dest_url).exists(),
-                    "{path} links `{dest_url}`"
-                );
+                let (file, part) = dest_url.split_once('#').unwrap_or((dest_url, ""));
+                let target = match file {
+                    "" => workspace().join(path),
+                    file => folder.join(file),
+                };
+                assert!(target.exists(), "{path} links `{dest_url}`");
+                if !part.is_empty() {
+                    let target = fs::read_to_string(target).unwrap();
+                    let known = headings(&target).any(|title| anchor(&title) == part);
+                    assert!(known, "{path} links `{dest_url}`");
+                }
             }
             let Event::Code(code) = &event else { continue };
             let rooted = [
@@ -299,6 +315,66 @@ fn the_starter_of_the_readme_is_the_example_and_says_what_is_shown() {
     assert!(output.status.success(), "{output:?}");
     let shown = code_blocks(&readme, "json");
     assert_eq!(shown, [String::from_utf8(output.stdout).unwrap()]);
+}
+
+#[test]
+fn the_conversations_of_the_readme_are_what_its_commands_print() {
+    let mut commands = 0;
+    for block in code_blocks(&page("README.md"), "console") {
+        // A line that ends with a backslash goes on in the next one.
+        let block = block.replace("\\\n", "");
+        for step in block.split("$ ").skip(1) {
+            let (command, shown) = step.split_once('\n').unwrap();
+            let output = Command::new("sh")
+                .args(["-c", command])
+                .current_dir(workspace())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{command}: {output:?}");
+            assert_eq!(
+                String::from_utf8(output.stdout).unwrap(),
+                shown,
+                "{command}"
+            );
+            commands += 1;
+        }
+    }
+    assert_eq!(commands, 3);
+}
+
+#[test]
+fn the_page_for_authors_says_what_the_contract_says() {
+    let page = page("docs/sidecar.md");
+    let blocks = code_blocks(&page, "json");
+    assert_eq!(blocks.len(), 1);
+    let params: InterceptParams = decode_str(&blocks[0]).unwrap();
+    assert_eq!(params.externalized.unwrap().len(), 1);
+    for number in [limits::FRAME_BYTES, limits::EXTERNALIZE_FIELD_BYTES] {
+        assert!(page.contains(&grouped(number)), "{number}");
+    }
+    let mut methods = 0;
+    for event in Parser::new(&page) {
+        let Event::Code(code) = event else { continue };
+        let ours = ["extension/", "host/"];
+        if ours.iter().any(|prefix| code.starts_with(prefix)) {
+            assert!(MethodName::from_wire(&code).is_some(), "{code}");
+            methods += 1;
+        }
+    }
+    assert!(methods > 10);
+}
+
+/// A number as prose writes it.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! Decoding a small stream chunk: the strict types against plain serde on a lenient struct, in turns.
-#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::{
     hint::black_box,
@@ -7,6 +6,7 @@ use std::{
 };
 
 use reasonix_extension_protocol::{RawJson, decode, encode, types::StreamChunkParams};
+use reasonix_extension_tests::bench::{Allowed, Table, median};
 use serde::Deserialize;
 
 /// A chunk with a text of 50 bytes: what a stream is made of.
@@ -50,11 +50,13 @@ fn main() {
             }));
         },
     ]);
-    let met = row(
+    let mut table = Table::default();
+    row(
+        &mut table,
         "decode a chunk, strict to lenient",
         strict,
         Some(lenient),
-        Some(BUDGET),
+        Allowed::AtMost(BUDGET),
     );
 
     let message: StreamChunkParams = decode(CHUNK.as_bytes()).expect("the chunk is sound");
@@ -64,7 +66,7 @@ fn main() {
         },
         &|| {},
     ]);
-    row("encode a chunk", encoding, None, None);
+    row(&mut table, "encode a chunk", encoding, None, Allowed::Any);
 
     let text = payload(10_000);
     let [strict, plain] = medians([
@@ -77,30 +79,27 @@ fn main() {
         },
     ]);
     row(
+        &mut table,
         "10 KB of raw JSON, scanned to plain",
         strict,
         Some(plain),
-        None,
+        Allowed::Any,
     );
 
-    assert!(met, "strict decoding is slower than its budget of {BUDGET}");
+    assert!(
+        table.met(),
+        "strict decoding is slower than its budget of {BUDGET}"
+    );
 }
 
-/// Prints a row and says whether its budget is met.
-fn row(what: &str, ours: Duration, floor: Option<Duration>, budget: Option<f64>) -> bool {
+/// Prints a row of the times of one call.
+fn row(table: &mut Table, what: &str, ours: Duration, floor: Option<Duration>, allowed: Allowed) {
     let ratio = floor.map(|floor| ours.as_secs_f64() / floor.as_secs_f64());
-    let met = ratio
-        .zip(budget)
-        .is_none_or(|(ratio, budget)| ratio <= budget);
     let measured = match floor {
         Some(floor) => format!("{} ns to {} ns", ours.as_nanos(), floor.as_nanos()),
         None => format!("{} ns", ours.as_nanos()),
     };
-    let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
-    let of = budget.map_or_else(String::new, |budget| format!("times, of {budget} allowed"));
-    let verdict = if met { "ok" } else { "MISSED" };
-    println!("{verdict:6} {what:38} {measured:24} {ratio:>6} {of}");
-    met
+    table.row(what, &measured, ratio, allowed);
 }
 
 /// The median time of one call of each, measured in turns.
@@ -115,10 +114,7 @@ fn medians(calls: [&dyn Fn(); 2]) -> [Duration; 2] {
             samples.push(start.elapsed() / MESSAGES);
         }
     }
-    samples.map(|mut samples| {
-        samples.sort();
-        samples.get(SAMPLES / 2).copied().unwrap_or_default()
-    })
+    samples.map(|mut samples| median(&mut samples))
 }
 
 /// JSON text of about `size` bytes, as a tool's arguments or a conversation would be.

@@ -1,5 +1,7 @@
 //! What the tests of the whole workspace share: where it is, and a copy of it to break.
 
+pub mod bench;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},

@@ -65,7 +65,8 @@ fn main() -> ExitCode {
         ["one-line"] => println!("ready"),
         ["lines", count, line] => lines(count.parse().unwrap(), line),
         ["sidecar"] => return sidecar(),
-        _ => return host(),
+        ["--only", what] | ["--bench", "--only", what] => return host(what),
+        _ => return host(""),
     }
     ExitCode::SUCCESS
 }
@@ -104,10 +105,10 @@ fn sidecar() -> ExitCode {
     let model = ProviderDescriptor::new(ProviderRef::new("plugin/bench/flood").unwrap());
     Extension::new("bench", "1")
         .on::<InputReceive, _, _>(|input, _| async move {
-            Ok(match input.text.len() {
-                // Sent back, so that lines of one size go both ways, as they do in the floor.
-                0..=65_536 => Ruling::replace(input),
-                _ => Ruling::proceed(),
+            Ok(if input.text.starts_with('r') {
+                Ruling::replace(input)
+            } else {
+                Ruling::proceed()
             })
         })
         .action("memory", "Memory", |_, _| async {
@@ -216,10 +217,52 @@ async fn start(counted: &Arc<Counted>) -> Sidecar {
         .unwrap()
 }
 
-/// A payload of so many bytes.
-fn payload(bytes: usize) -> RawJson {
-    let around = r#"{"text":""}"#.len();
-    RawJson::parse(&format!(r#"{{"text":"{}"}}"#, "x".repeat(bytes - around))).unwrap()
+/// A payload of so many bytes, whose text begins so.
+fn payload(first: char, bytes: usize) -> RawJson {
+    let around = r#"{"text":""}"#.len() + first.len_utf8();
+    let json = format!(r#"{{"text":"{first}{}"}}"#, "x".repeat(bytes - around));
+    RawJson::parse(&json).unwrap()
+}
+
+/// A ruling that is asked for again and again.
+struct Case {
+    what: String,
+    payload: RawJson,
+    /// The line that bounces instead.
+    line: Vec<u8>,
+    decision: Decision,
+    allowed: Allowed,
+}
+
+impl Case {
+    /// One that goes on, and one that sends back a payload of the same size.
+    fn both(size: &str, bytes: usize, most: f64) -> [Self; 2] {
+        [
+            (
+                format!("ruling on {size}"),
+                'x',
+                Decision::Continue,
+                Allowed::AtMost(most),
+            ),
+            (
+                format!("replacement of {size}"),
+                'r',
+                Decision::Replace,
+                Allowed::Any,
+            ),
+        ]
+        .map(|(what, first, decision, allowed)| {
+            let payload = payload(first, bytes);
+            let line = line_of(&payload);
+            Self {
+                what,
+                payload,
+                line,
+                decision,
+                allowed,
+            }
+        })
+    }
 }
 
 /// The line that carries a payload, of the length that it has on the wire.
@@ -237,25 +280,48 @@ async fn ruled(sidecar: &Sidecar, payload: &RawJson, decision: Decision) {
     assert_eq!(ruled.await.unwrap().result.decision, decision);
 }
 
-fn host() -> ExitCode {
+/// Measures everything, or what is named so.
+fn host(only: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         let mut table = Table::default();
-        starts(&mut table).await;
+        let wanted = |what: &str| only.is_empty() || only == what;
         let counted = Arc::new(Counted::default());
         let sidecar = start(&counted).await;
-        round_trips(&mut table, &sidecar, "ruling, 200 B", SMALL, 1_000, 2.5).await;
-        round_trips(&mut table, &sidecar, "ruling, 60 KiB", LARGE, 100, 3.0).await;
-        streams(&mut table, &sidecar, &counted).await;
-        in_flight(&mut table, &sidecar).await;
-        soak(&mut table, &sidecar).await;
+        if wanted("start") {
+            starts(&mut table).await;
+        }
+        for (name, size, bytes, trips, most) in [
+            ("small", "200 B", SMALL, 1_000, 2.5),
+            ("large", "60 KiB", LARGE, 100, 3.0),
+        ] {
+            if !wanted(name) {
+                continue;
+            }
+            let mut floor = Raw::start(&["bounce"]);
+            for case in Case::both(size, bytes, most) {
+                round_trips(&mut table, &mut floor, &sidecar, &case, trips).await;
+            }
+            floor.end();
+        }
+        if wanted("stream") {
+            streams(&mut table, &sidecar, &counted).await;
+        }
+        if wanted("in-flight") {
+            in_flight(&mut table, &sidecar).await;
+        }
+        if wanted("soak") {
+            soak(&mut table, &sidecar).await;
+        }
         peaks(&mut table, &sidecar, "peak memory", MEMORY).await;
         sidecar.shutdown().await;
         let sidecar = start(&counted).await;
-        largest(&mut table, &sidecar).await;
+        if wanted("largest") {
+            largest(&mut table, &sidecar).await;
+        }
         peaks(&mut table, &sidecar, "peak memory, 8 MiB", LARGEST_MEMORY).await;
         sidecar.shutdown().await;
         if table.met() {
@@ -307,31 +373,26 @@ fn times(
 /// Rulings one after the other, against lines that bounce.
 async fn round_trips(
     table: &mut Table,
+    floor: &mut Raw,
     sidecar: &Sidecar,
-    what: &str,
-    bytes: usize,
+    case: &Case,
     trips: u32,
-    most: f64,
 ) {
     const SAMPLES: usize = 21;
-    let payload = payload(bytes);
-    let line = line_of(&payload);
-    let mut raw = Raw::start(&["bounce"]);
     let (mut ours, mut floors) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
         let begun = Instant::now();
         for _ in 0..trips {
-            raw.bounce(&line);
+            floor.bounce(&case.line);
         }
         floors.push(begun.elapsed() / trips);
         let begun = Instant::now();
         for _ in 0..trips {
-            ruled(sidecar, &payload, Decision::Replace).await;
+            ruled(sidecar, &case.payload, case.decision).await;
         }
         ours.push(begun.elapsed() / trips);
     }
-    raw.end();
-    times(table, what, &mut ours, &mut floors, Allowed::AtMost(most));
+    times(table, &case.what, &mut ours, &mut floors, case.allowed);
 }
 
 /// A stream as fast as the sidecar can, against lines in batches of the same size.
@@ -399,13 +460,13 @@ async fn in_flight(table: &mut Table, sidecar: &Sidecar) {
 
 /// Makes so many calls, 32 at a time; every one must be answered.
 async fn many(sidecar: &Sidecar, calls: u64) {
-    let payload = payload(SMALL);
+    let payload = payload('x', SMALL);
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..IN_FLIGHT {
         let (sidecar, payload) = (sidecar.clone(), payload.clone());
         callers.spawn(async move {
             for _ in 0..calls / IN_FLIGHT {
-                ruled(&sidecar, &payload, Decision::Replace).await;
+                ruled(&sidecar, &payload, Decision::Continue).await;
             }
         });
     }
@@ -453,7 +514,10 @@ async fn peaks(table: &mut Table, sidecar: &Sidecar, what: &str, most: u64) {
 
 /// The largest payload by reference, against hashing and encoding its bytes once.
 async fn largest(table: &mut Table, sidecar: &Sidecar) {
-    let payload = payload(usize::try_from(limits::CONTENT_REF_OBJECT_BYTES).unwrap());
+    let payload = payload(
+        'x',
+        usize::try_from(limits::CONTENT_REF_OBJECT_BYTES).unwrap(),
+    );
     let (mut ours, mut floors) = (Vec::new(), Vec::new());
     for _ in 0..LARGEST_TIMES {
         let begun = Instant::now();

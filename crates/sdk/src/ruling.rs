@@ -92,7 +92,10 @@ impl<H: Hook> Ruling<H> {
             RpcError::because(ErrorReason::Internal, text)
         };
         let replacement = RawJson::encode(&payload).map_err(|error| failed(&error))?;
-        H::decode_replacement(&replacement).map_err(|error| failed(&error))?;
+        // What is encoded is what the point carries; what it must write out beyond that is a rule.
+        H::RULES
+            .check_replacement(&replacement)
+            .map_err(|error| failed(&error))?;
         Ok(result.with_replacement(replacement))
     }
 }

@@ -356,7 +356,7 @@ fn failed(error: RpcError) -> BoxFuture<Result<Reply, RpcError>> {
 
 impl Service for Served {
     fn request(&self, request: Incoming, context: Context) -> BoxFuture<Result<Reply, RpcError>> {
-        let Some(method) = MethodName::from_wire(request.method()) else {
+        let Some(method) = request.name() else {
             return failed(RpcError::new(ErrorReason::UnknownMethod));
         };
         let stage = self.stage();
@@ -460,7 +460,7 @@ impl Service for Served {
     }
 
     fn notification(&self, notification: Incoming, peer: Peer) -> BoxFuture<()> {
-        let method = MethodName::from_wire(notification.method());
+        let method = notification.name();
         match (method, self.stage()) {
             (Some(MethodName::Initialized), Stage::Introduced)
                 if notification.decode::<Initialized>().is_ok() =>

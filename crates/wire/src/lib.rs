@@ -27,6 +27,7 @@ pub mod content;
 mod error;
 mod frame;
 mod inbox;
+mod linger;
 mod message;
 mod outbox;
 mod peer;

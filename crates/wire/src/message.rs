@@ -17,7 +17,7 @@
 use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use bytes::Bytes;
-use reasonix_extension_protocol::{ErrorReason, MAX_DEPTH, RawJson};
+use reasonix_extension_protocol::{ErrorReason, MAX_DEPTH, RawJson, methods::MethodName};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -51,7 +51,9 @@ pub(crate) enum Message {
 /// A request or a notification of the peer.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    method: String,
+    /// Borrowed where the contract has it.
+    method: Cow<'static, str>,
+    name: Option<MethodName>,
     params: Option<Bytes>,
 }
 
@@ -59,6 +61,11 @@ impl Incoming {
     /// Name of the method, as it came.
     pub fn method(&self) -> &str {
         &self.method
+    }
+
+    /// The method, if the contract has it.
+    pub fn name(&self) -> Option<MethodName> {
+        self.name
     }
 
     /// The params as JSON text, if there are any.
@@ -148,6 +155,11 @@ fn unsound(frame: &[u8], id: Option<RequestId>, why: impl Into<String>) -> Messa
 
 /// Whether arrays and objects nest deeper than the contract allows, counted from the frame.
 fn is_too_deep(json: &[u8]) -> bool {
+    // Few frames hold so many brackets at all, and counting them is far quicker than following them.
+    let opening = memchr::memchr2_iter(b'{', b'[', json);
+    if opening.take(MAX_DEPTH + 1).count() <= MAX_DEPTH {
+        return false;
+    }
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = json.get(at) {
@@ -247,7 +259,7 @@ impl<'a> Members<'a> {
             );
         }
         let method = match serde_json::from_str::<Cow<'_, str>>(method.get()) {
-            Ok(method) if !method.is_empty() => method.into_owned(),
+            Ok(method) if !method.is_empty() => method,
             Ok(_) => return unsound(frame, id, "the `method` is empty"),
             Err(_) => return unsound(frame, id, "the `method` is no string"),
         };
@@ -258,7 +270,16 @@ impl<'a> Members<'a> {
             Some(_) => return unsound(frame, id, "the `params` are no object"),
             None => None,
         };
-        let call = Incoming { method, params };
+        let name = MethodName::from_wire(&method);
+        let method = match name {
+            Some(name) => Cow::Borrowed(name.as_str()),
+            None => Cow::Owned(method.into_owned()),
+        };
+        let call = Incoming {
+            method,
+            name,
+            params,
+        };
         match id {
             Some(id) => Message::Request { id, call },
             None => Message::Notification(call),

@@ -29,6 +29,7 @@ use crate::{
     error::{CallError, CloseReason, PeerFault, RpcError, SERVER_BUSY},
     frame::{FrameError, FrameReader, MAX_FRAME},
     inbox::{Inbox, Item},
+    linger::Linger,
     message::{self, Message, RequestId, Unsound},
     outbox::{self, NotQueued, Outbox},
     service::{Context, Reply, Service},
@@ -364,6 +365,7 @@ where
 
 async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options: Options) {
     let mut frames = FrameReader::new(input);
+    let mut linger = Linger::default();
     let mut closed = shared.closed.subscribe();
     let reason = loop {
         let frame = {
@@ -373,8 +375,10 @@ async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options:
                 // What is at hand comes first: looking for the end costs a lock. A peer that never pauses
                 // does not hide it, for tokio makes every stream pause.
                 if let Poll::Ready(frame) = next.as_mut().poll(context) {
+                    linger.came();
                     return Poll::Ready(Some(frame));
                 }
+                linger.nothing(context);
                 ended.as_mut().poll(context).map(|_| None)
             });
             frame.await

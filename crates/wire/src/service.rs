@@ -173,8 +173,7 @@ impl Router {
 
 impl Service for Router {
     fn request(&self, request: Incoming, context: Context) -> BoxFuture<Result<Reply, RpcError>> {
-        let handler =
-            MethodName::from_wire(request.method()).and_then(|name| self.requests.get(&name));
+        let handler = request.name().and_then(|name| self.requests.get(&name));
         match handler {
             Some(handler) => handler(request, context),
             None => Box::pin(std::future::ready(Err(RpcError::new(
@@ -184,7 +183,8 @@ impl Service for Router {
     }
 
     fn notification(&self, notification: Incoming, peer: Peer) -> BoxFuture<()> {
-        let handler = MethodName::from_wire(notification.method())
+        let handler = notification
+            .name()
             .and_then(|name| self.notifications.get(&name));
         match handler {
             Some(handler) => handler(notification, peer),

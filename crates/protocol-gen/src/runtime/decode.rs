@@ -35,7 +35,10 @@ pub fn decode_str<T: DeserializeOwned>(json: &str) -> Result<T, DecodeError> {
 ///
 /// As [`decode`]; also when params are absent and the type requires members.
 pub fn decode_params<T: Params>(params: Option<&[u8]>) -> Result<T, DecodeError> {
-    let absent = params.is_none_or(|json| serde_json::from_slice::<()>(json).is_ok());
+    // An object is seen at its first byte; only what is none may be a `null` with space around it.
+    let is_null =
+        |json: &[u8]| json.first() != Some(&b'{') && serde_json::from_slice::<()>(json).is_ok();
+    let absent = params.is_none_or(is_null);
     match params {
         Some(json) if !(absent && T::MAY_BE_ABSENT) => decode(json),
         Some(_) => decode(b"{}"),

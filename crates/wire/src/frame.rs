@@ -15,6 +15,9 @@ pub const MAX_FRAME: usize = {
 /// Bytes asked for in one read: what a pipe holds on Linux, so that one call empties it.
 const READ: usize = 64 * 1_024;
 
+/// Bytes that are allocated at once. Several reads share them, and so do the frames in them.
+const BUFFER: usize = 4 * READ;
+
 /// Why no more frames come.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -76,7 +79,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 return Ok((!frame.is_empty()).then_some(frame));
             }
             let room = READ.min(MAX_FRAME - self.buffer.len());
-            self.buffer.reserve(room);
+            self.make_room(room);
             match self
                 .input
                 .read_buf(&mut (&mut self.buffer).limit(room))
@@ -89,6 +92,19 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     return Err(error.into());
                 }
             }
+        }
+    }
+
+    /// Makes room behind what is buffered: where frames were that nobody holds any more, or anew.
+    fn make_room(&mut self, room: usize) {
+        let spare = self.buffer.capacity() - self.buffer.len();
+        if spare >= room || self.buffer.try_reclaim(room) {
+            return;
+        }
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::with_capacity(BUFFER);
+        } else {
+            self.buffer.reserve(BUFFER);
         }
     }
 

@@ -90,6 +90,16 @@ impl std::fmt::Debug for Options {
     }
 }
 
+/// Has the allocator keep what frames of a usual size are read into and written from.
+///
+/// The one of glibc gives memory at the end of its heap back to the system with each such frame, and takes
+/// it again with the next, which costs as much as reading the frame. It stops once a larger block has come
+/// and gone. Elsewhere this does nothing; no memory is touched.
+fn keep_memory() {
+    const LARGER: usize = 2 * 1_024 * 1_024;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGER)));
+}
+
 /// A connection that runs. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Connection {
@@ -105,6 +115,7 @@ impl Connection {
         W: AsyncWrite + Unpin + Send + 'static,
         S: Service,
     {
+        keep_memory();
         let peer = Peer(Arc::new(Shared {
             outbox: Outbox::default(),
             inbox: Inbox::default(),

@@ -8,7 +8,7 @@ use std::{
 
 /// How long a reader looks at least: about what it costs to wake a thread on another core, which is several
 /// times what a small call costs. Whoever asks and answers without a pause never sleeps.
-const LINGER: Duration = Duration::from_micros(50);
+const LINGER: Duration = Duration::from_micros(100);
 /// Pauses that are slept through at most before the next look, once looking has brought nothing: a peer
 /// that is slower than [`LINGER`] costs next to no time.
 const MAX_SKIPPED: u32 = 255;

@@ -9,7 +9,9 @@ use reasonix_extension_protocol::{
     types::{ContentReadParams, ContentReadResult, ExternalizedField},
 };
 
-use super::digest;
+use sha2::Digest as _;
+
+use super::hex;
 use crate::{CallError, Peer};
 
 /// Why a value cannot be had.
@@ -51,60 +53,85 @@ pub async fn fetch(
     if field.total_bytes > limits::CONTENT_REF_OBJECT_BYTES {
         return Err(broken(format!("it has {} bytes", field.total_bytes)));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(field.total_bytes).unwrap_or_default());
-    loop {
-        let offset = bytes.len() as u64;
+    let mut value = Value {
+        bytes: Vec::with_capacity(usize::try_from(field.total_bytes).unwrap_or_default()),
+        hash: sha2::Sha256::new(),
+        field,
+    };
+    let ask = async |offset| {
         let params = ContentReadParams::new(field.content_ref.clone(), offset);
         let page = peer.call::<ContentRead>(&params, within).await;
-        let page = page.map_err(|source| ContentError::Read {
+        page.map_err(|source| ContentError::Read {
             reference: field.content_ref.as_str().to_owned(),
             source,
-        })?;
-        let next = append(&mut bytes, &page, field).map_err(broken)?;
-        if next.is_none() {
-            break;
-        }
+        })
+    };
+    let mut asked = Some(ask(0).await?);
+    while let Some(page) = asked.take() {
+        let next = async {
+            match page.next_offset {
+                Some(offset) => ask(offset).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let taken = async {
+            // The peer is asked before, so that both sides work at once.
+            tokio::task::yield_now().await;
+            value.append(&page).map_err(broken)
+        };
+        (asked, ()) = tokio::try_join!(next, taken)?;
     }
-    if bytes.len() as u64 != field.total_bytes {
-        return Err(broken(format!(
-            "it has {} bytes of {}",
-            bytes.len(),
-            field.total_bytes
-        )));
-    }
-    if digest(&bytes) != field.sha256.as_str() {
-        return Err(broken("its hash is another".to_owned()));
-    }
+    let bytes = value.whole().map_err(broken)?;
     // Only the whole is text: a page may end within a character.
     let text = std::str::from_utf8(&bytes).map_err(|_| broken("it is not UTF-8".to_owned()))?;
     RawJson::parse(text).map_err(|error| broken(error.to_string()))
 }
 
-/// Appends a page; gives where the next one begins, if there is one.
-fn append(
-    bytes: &mut Vec<u8>,
-    page: &ContentReadResult,
-    field: &ExternalizedField,
-) -> Result<Option<u64>, String> {
-    let offset = bytes.len() as u64;
-    if page.content_ref != field.content_ref || page.offset != offset {
-        return Err("a page of something else came".to_owned());
-    }
-    if page.total_bytes != field.total_bytes || page.sha256 != field.sha256 {
-        return Err("a page says another size or another hash".to_owned());
-    }
-    let room = usize::try_from(field.total_bytes - offset).unwrap_or(usize::MAX);
-    let data = BASE64_STANDARD
-        .decode(&page.data_base64)
-        .map_err(|error| format!("a page is not Base64: {error}"))?;
-    if data.len() > room {
-        return Err("it has more bytes than it says".to_owned());
-    }
-    bytes.extend_from_slice(&data);
-    match page.next_offset {
-        Some(next) if data.is_empty() || next != bytes.len() as u64 => {
-            Err(format!("the page behind byte {next} does not follow"))
+/// What has come of a value.
+struct Value<'a> {
+    bytes: Vec<u8>,
+    hash: sha2::Sha256,
+    field: &'a ExternalizedField,
+}
+
+impl Value<'_> {
+    /// Appends a page, which must say where the next one begins if there is one.
+    fn append(&mut self, page: &ContentReadResult) -> Result<(), String> {
+        let field = self.field;
+        let offset = self.bytes.len() as u64;
+        if page.content_ref != field.content_ref || page.offset != offset {
+            return Err("a page of something else came".to_owned());
         }
-        next => Ok(next),
+        if page.total_bytes != field.total_bytes || page.sha256 != field.sha256 {
+            return Err("a page says another size or another hash".to_owned());
+        }
+        let room = usize::try_from(field.total_bytes - offset).unwrap_or(usize::MAX);
+        let begin = self.bytes.len();
+        BASE64_STANDARD
+            .decode_vec(&page.data_base64, &mut self.bytes)
+            .map_err(|error| format!("a page is not Base64: {error}"))?;
+        let data = self.bytes.get(begin..).unwrap_or_default();
+        if data.len() > room {
+            return Err("it has more bytes than it says".to_owned());
+        }
+        self.hash.update(data);
+        match page.next_offset {
+            Some(next) if data.is_empty() || next != self.bytes.len() as u64 => {
+                Err(format!("the page behind byte {next} does not follow"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All of it, once the last page has come.
+    fn whole(self) -> Result<Vec<u8>, String> {
+        let (bytes, total) = (self.bytes.len(), self.field.total_bytes);
+        if bytes as u64 != total {
+            return Err(format!("it has {bytes} bytes of {total}"));
+        }
+        if hex(&self.hash.finalize()) != self.field.sha256.as_str() {
+            return Err("its hash is another".to_owned());
+        }
+        Ok(self.bytes)
     }
 }

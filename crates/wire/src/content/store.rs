@@ -38,7 +38,7 @@ struct Objects {
 #[derive(Debug)]
 struct Object {
     reference: ContentRef,
-    text: Arc<str>,
+    value: Arc<RawJson>,
     sha256: Sha256,
     pins: usize,
 }
@@ -121,8 +121,7 @@ impl ContentStore {
             );
             return Err(RpcError::because(ErrorReason::FrameTooLarge, text));
         }
-        let text: Arc<str> = payload.as_str().into();
-        let sha256 = Sha256::new(digest(text.as_bytes())).map_err(internal)?;
+        let sha256 = Sha256::new(digest(payload.as_str().as_bytes())).map_err(internal)?;
         let reference = random_reference()?;
         let field = ExternalizedField::new(
             JsonPointer::new(pointer).map_err(internal)?,
@@ -133,7 +132,7 @@ impl ContentStore {
         let mut objects = self.lock();
         objects.kept.push_back(Object {
             reference: reference.clone(),
-            text,
+            value: Arc::new(payload),
             sha256,
             pins: 1,
         });
@@ -162,10 +161,11 @@ impl ContentStore {
                 .kept
                 .iter()
                 .find(|object| object.reference == params.content_ref);
-            object.map(|object| (object.text.clone(), object.sha256.clone()))
+            object.map(|object| (object.value.clone(), object.sha256.clone()))
         };
         let expired = || RpcError::new(ErrorReason::ContentRefExpired);
-        let (text, sha256) = found.ok_or_else(expired)?;
+        let (value, sha256) = found.ok_or_else(expired)?;
+        let text = value.as_str();
         let offset = usize::try_from(params.offset).map_err(|_| expired())?;
         let rest = text.as_bytes().get(offset..).ok_or_else(expired)?;
         let page = usize::try_from(CONTENT_REF_CHUNK_BYTES)
@@ -207,14 +207,16 @@ impl ContentStore {
                     .iter()
                     .find(|object| object.reference == field.content_ref)
                     .ok_or_else(|| broken("names a value that this host does not hold"))?;
-                if field.total_bytes != object.text.len() as u64 || field.sha256 != object.sha256 {
+                if field.total_bytes != object.value.as_str().len() as u64
+                    || field.sha256 != object.sha256
+                {
                     return Err(broken(
                         "says another size or another hash than its value has",
                     ));
                 }
-                let text = object.text.clone();
+                let value = object.value.clone();
                 drop(objects);
-                RawJson::parse(&text).map(Some).map_err(internal)
+                Ok(Some(Arc::unwrap_or_clone(value)))
             }
             _ => Err(broken(
                 "stands inline and by reference, or is described more than once",
@@ -225,7 +227,11 @@ impl ContentStore {
     /// Values that are kept, and their bytes.
     pub fn usage(&self) -> (usize, usize) {
         let objects = self.lock();
-        let bytes = objects.kept.iter().map(|object| object.text.len()).sum();
+        let bytes = objects
+            .kept
+            .iter()
+            .map(|object| object.value.as_str().len())
+            .sum();
         (objects.kept.len(), bytes)
     }
 }
@@ -235,7 +241,9 @@ impl Objects {
     fn evict(&mut self) {
         loop {
             let loose = || self.kept.iter().filter(|object| object.pins == 0);
-            let bytes: u64 = loose().map(|object| object.text.len() as u64).sum();
+            let bytes: u64 = loose()
+                .map(|object| object.value.as_str().len() as u64)
+                .sum();
             if loose().count() <= MAX_OBJECTS && bytes <= MAX_BYTES {
                 return;
             }

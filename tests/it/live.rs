@@ -28,8 +28,8 @@ pub(crate) struct Heard {
     pub(crate) notices: Mutex<Vec<Notice>>,
     published: Mutex<Vec<String>>,
     /// Text of all chunks, and their number.
-    chunks: Mutex<(String, u64)>,
-    ends: Mutex<Vec<StreamEndParams>>,
+    pub(crate) chunks: Mutex<(String, u64)>,
+    pub(crate) ends: Mutex<Vec<StreamEndParams>>,
     /// How long a chunk takes to be shown.
     slow: Duration,
 }
@@ -512,4 +512,26 @@ async fn an_extension_that_does_not_start_says_why_before_it_ends() {
         let error = served.await.unwrap().unwrap_err();
         assert_eq!(error.to_string(), "the extension was not started: not here");
     }
+}
+
+#[tokio::test]
+async fn an_extension_without_a_library_rules_on_values_of_every_size() {
+    let script = reasonix_extension_tests::workspace().join("tests/python/starter.py");
+    let mut starter = launch("unused");
+    starter.program = Program::new("/usr/bin/env", "/").with_args(["python3"]);
+    starter.program.args.push(script.into());
+    let heard = Arc::new(Heard::default());
+    let sidecar = start_of(starter, &heard).await.unwrap();
+    let padding = "€".repeat(100_000);
+    for (command, decision) in [("ls", Decision::Continue), ("rm -rf /", Decision::Block)] {
+        for padding in ["", &padding] {
+            let arguments = format!("{command} {padding}");
+            let call = serde_json::json!({"name": "bash", "arguments": arguments});
+            let payload = RawJson::encode(&call).unwrap();
+            let ruled = sidecar.intercept(HookPoint::ToolBefore, payload).await;
+            assert_eq!(ruled.unwrap().result.decision, decision);
+        }
+    }
+    sidecar.shutdown().await;
+    assert_eq!(*heard.notices.lock().unwrap(), []);
 }

@@ -5,6 +5,7 @@ mod contract;
 mod diagnostics;
 mod drift;
 mod emitted;
+mod ends;
 mod faults;
 mod live;
 mod prose;

@@ -101,6 +101,20 @@ fn misbehave(mode: &str, mut raw: Raw) {
                 send(&json!({"jsonrpc":"2.0","id":id,"method":"host/nope","params":{"x":padding}}));
             }
         }
+        "secret-in-pieces" => {
+            let secret = b"sk-test-A1b2C3d4E5f6G7h8";
+            let mut output = std::io::stderr();
+            for piece in secret.chunks(3) {
+                output.write_all(piece).unwrap();
+                thread::sleep(Duration::from_millis(5));
+            }
+            output.write_all(b"\nAuthorization: Bearer ").unwrap();
+            for half in secret.chunks(12) {
+                output.write_all(half).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+            std::process::exit(1);
+        }
         "closes-stdout" => {
             raw.request();
             drop(raw);
@@ -116,6 +130,9 @@ fn misbehave(mode: &str, mut raw: Raw) {
         if method == "extension/shutdown" {
             match mode {
                 "ignores-shutdown" => hang(),
+                "spins" => loop {
+                    std::hint::spin_loop();
+                },
                 "stays" => {
                     answer(&id, &json!({"accepted":true}));
                     hang();
@@ -125,6 +142,10 @@ fn misbehave(mode: &str, mut raw: Raw) {
             continue;
         }
         if id.is_null() || method.is_empty() {
+            continue;
+        }
+        if matches!(mode, "one-write" | "chunks-first") {
+            stream_in_one_write(&id, &request, mode == "chunks-first");
             continue;
         }
         asked += 1;
@@ -206,6 +227,25 @@ fn misbehave(mode: &str, mut raw: Raw) {
 /// Lives and does nothing: that is the fault that the mode is for.
 fn hang() {
     thread::sleep(FOR_EVER);
+}
+
+/// Answers the opening of a stream and sends all of the stream, at once.
+fn stream_in_one_write(id: &Value, request: &Value, chunks_first: bool) {
+    let stream = &request["params"]["streamId"];
+    let mut lines = vec![json!({"jsonrpc":"2.0","id":id,"result":{"accepted":true}})];
+    for (seq, text) in (1..).zip(["a", "b", "c"]) {
+        let params = json!({"streamId":stream,"seq":seq,"chunk":{"type":"text","text":text}});
+        lines.push(
+            json!({"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":params}),
+        );
+    }
+    let params = json!({"streamId":stream,"lastSeq":3});
+    lines.push(json!({"jsonrpc":"2.0","method":"extension/provider/stream/end","params":params}));
+    if chunks_first {
+        lines[..3].rotate_left(1);
+    }
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    write((lines.join("\n") + "\n").as_bytes());
 }
 
 fn flood() {

@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod fuzz;
 mod soak;
 
 use std::{
@@ -39,6 +40,12 @@ enum Task {
     Bench,
     /// Run the property tests long, in release mode: minutes.
     Soak,
+    /// Feed what peers may send to the readers at random, from the vectors; needs nightly and cargo-fuzz.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Update every snapshot of the tests, then show what changed.
     Bless {
         /// Only tests whose name contains this.
@@ -80,6 +87,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Ci => ci::run(&root),
         Task::Bench => bench::run(&root),
         Task::Soak => soak::run(&root),
+        Task::Fuzz { seconds } => fuzz::run(&root, seconds),
         Task::Bless { filter } => bless(&root, filter.as_deref()),
         Task::Measure { runs, command } => bench::measure(runs, &command),
     }

@@ -12,14 +12,9 @@
 //! - **A crash is a fact, not a retry.** When a process or its connection ends, every call that waits fails
 //!   at once, later ones fail immediately, and nothing is started again before the next generation.
 //! - **Nothing stays behind.** A process is killed with everything that it started; on Linux it also dies
-//!   when the host does, however that happens.
+//!   when the host does, however that happens; on Windows everything that it started does, too.
 //! - **No text of a stranger is shown as it came.** Errors and notices are free of credentials
 //!   ([`redact`]) and of control characters.
-
-#[cfg(not(unix))]
-compile_error!(
-    "sidecars are started on Unix alone so far: process groups have no counterpart here yet"
-);
 
 mod generation;
 mod handshake;

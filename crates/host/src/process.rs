@@ -1,28 +1,30 @@
 //! A sidecar as a process: started without a shell in a group of its own, its standard error kept, its whole
 //! tree killed. Knows no protocol.
 
+#[cfg(unix)]
+#[path = "process/unix.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "process/windows.rs"]
+mod platform;
+
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     io,
-    os::{
-        fd::OwnedFd,
-        unix::process::{CommandExt as _, ExitStatusExt as _},
-    },
     path::PathBuf,
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    process::{Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::{
-    io::AsyncReadExt as _,
-    net::unix::pipe,
+    io::{AsyncRead, AsyncReadExt as _},
     sync::{oneshot, watch},
 };
 
+use self::platform::{Input, Output, Tree, input, killed_by, output};
 use crate::redact;
 
 /// Bytes of standard error that are kept: the last ones, which say why a process died.
@@ -75,33 +77,15 @@ pub(crate) struct Process(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    group: Group,
+    tree: Arc<Tree>,
     exited: watch::Receiver<Option<ExitStatus>>,
     tail: Arc<Mutex<Tail>>,
 }
 
-/// The group of a process. Its number is used while the process is there, if only as a zombie, and never
-/// after: then it may belong to somebody else.
-#[derive(Debug)]
-struct Group(Arc<Mutex<Option<Pid>>>);
-
 /// The pipes of a process.
 pub(crate) struct Pipes {
-    pub(crate) stdin: pipe::Sender,
-    pub(crate) stdout: pipe::Receiver,
-}
-
-impl Group {
-    fn lock(&self) -> MutexGuard<'_, Option<Pid>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn kill(&self) {
-        if let Some(leader) = *self.lock() {
-            // It may be gone already: then there is nobody to kill.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-    }
+    pub(crate) stdin: Input,
+    pub(crate) stdout: Output,
 }
 
 impl Process {
@@ -118,9 +102,8 @@ impl Process {
             .current_dir(&program.directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        die_with_host(&mut command);
+            .stderr(Stdio::piped());
+        Tree::prepare(&mut command);
         let (started, start) = oneshot::channel();
         let (exit, exited) = watch::channel(None);
         // A thread of its own starts the process and waits for it: on Linux a process is told of the death
@@ -128,44 +111,49 @@ impl Process {
         thread::Builder::new()
             .name(format!("sidecar {name}"))
             .stack_size(128 * 1_024)
-            .spawn(move || match command.spawn() {
-                Ok(mut child) => {
-                    let leader = Pid::from_child(&child);
-                    let group = Arc::new(Mutex::new(Some(leader)));
-                    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-                    let unwanted = started.send(Ok((group.clone(), pipes))).is_err();
-                    let group = Group(group);
-                    if unwanted {
-                        group.kill();
+            .spawn(move || {
+                let spawned = command
+                    .spawn()
+                    .and_then(|mut child| match Tree::of(&child) {
+                        Ok(tree) => Ok((child, Arc::new(tree))),
+                        Err(error) => {
+                            // Nobody could end what it starts.
+                            let _ = child.kill();
+                            let _ = child.wait();
+                            Err(error)
+                        }
+                    });
+                match spawned {
+                    Ok((mut child, tree)) => {
+                        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+                        if started.send(Ok((tree.clone(), pipes))).is_err() {
+                            // Nobody wants it any more.
+                            tree.kill();
+                        }
+                        let _ = exit.send(Some(tree.reap(&mut child)));
                     }
-                    let status = reap(&mut child, leader, &group);
-                    let _ = exit.send(Some(status));
-                }
-                Err(error) => {
-                    let _ = started.send(Err(error));
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                    }
                 }
             })?;
-        let (group, pipes) = start
+        let (tree, pipes) = start
             .await
             .map_err(|_| io::Error::other("the thread that starts processes is gone"))??;
-        let group = Group(group);
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            group.kill();
+            tree.kill();
             return Err(io::Error::other("the process has no pipes"));
         };
-        let pipes = Pipes {
-            stdin: pipe::Sender::from_owned_fd(OwnedFd::from(stdin))?,
-            stdout: pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?,
+        let (Ok(stdin), Ok(stdout), Ok(stderr)) = (input(stdin), output(stdout), output(stderr))
+        else {
+            tree.kill();
+            return Err(io::Error::other("the pipes of the process cannot be used"));
         };
-        let stderr = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?;
+        let pipes = Pipes { stdin, stdout };
         let tail = Arc::new(Mutex::new(Tail::default()));
         // Ends when nobody holds the other end any more.
         tokio::spawn(drain(stderr, tail.clone()));
-        let process = Self(Arc::new(Shared {
-            group,
-            exited,
-            tail,
-        }));
+        let process = Self(Arc::new(Shared { tree, exited, tail }));
         Ok((process, pipes))
     }
 
@@ -185,7 +173,7 @@ impl Process {
 
     /// Kills the process and everything that it started.
     pub(crate) fn kill(&self) {
-        self.0.group.kill();
+        self.0.tree.kill();
     }
 
     /// Kills it and waits until it is gone; false if that takes too long.
@@ -203,65 +191,18 @@ impl Process {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.group.kill();
+        self.tree.kill();
     }
 }
 
 /// How a process ended, in words.
 pub(crate) fn status_words(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), killed_by(status)) {
         (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, Some(killed)) => killed,
         (None, None) => "ended".to_owned(),
     }
 }
-
-/// Waits for the end of a process, kills what it left behind, and lets go of its number.
-fn reap(child: &mut Child, leader: Pid, group: &Group) -> ExitStatus {
-    // The process stays a zombie, so its number stays its own.
-    let waited = loop {
-        match waitid(
-            WaitId::Pid(leader),
-            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
-        ) {
-            Err(rustix::io::Errno::INTR) => {}
-            waited => break waited,
-        }
-    };
-    let mut number = group.lock();
-    if waited.is_ok() {
-        let _ = kill_process_group(leader, Signal::KILL);
-    }
-    let status = child.wait().unwrap_or_default();
-    *number = None;
-    status
-}
-
-/// Has the kernel kill the process when the host dies, however the host dies.
-#[cfg(target_os = "linux")]
-fn die_with_host(command: &mut Command) {
-    let host = rustix::process::getpid();
-    #[expect(
-        unsafe_code,
-        reason = "between fork and exec only two system calls are made; neither allocates nor locks"
-    )]
-    // SAFETY: the closure makes no call that is unsound in a fork of a program with threads.
-    unsafe {
-        command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The host may have died before the line above.
-            if rustix::process::getppid() == Some(host) {
-                Ok(())
-            } else {
-                Err(rustix::io::Errno::SRCH.into())
-            }
-        });
-    }
-}
-
-/// Elsewhere the end of its input tells a process that the host is gone.
-#[cfg(not(target_os = "linux"))]
-fn die_with_host(_command: &mut Command) {}
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
@@ -301,7 +242,7 @@ impl Tail {
     }
 }
 
-async fn drain(mut stderr: pipe::Receiver, tail: Arc<Mutex<Tail>>) {
+async fn drain<R: AsyncRead + Unpin>(mut stderr: R, tail: Arc<Mutex<Tail>>) {
     let mut page = vec![0; 8 * 1_024];
     while let Ok(read @ 1..) = stderr.read(&mut page).await {
         let bytes = page.get(..read).unwrap_or_default();
@@ -311,5 +252,6 @@ async fn drain(mut stderr: pipe::Receiver, tail: Arc<Mutex<Tail>>) {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests;

@@ -66,10 +66,9 @@ impl Extension {
     ///
     /// When the end was not in order; see [`ServeError`].
     pub async fn serve(self) -> Result<(), ServeError> {
-        let (guard, input, output) = stdio::take(&self.name).map_err(ServeError::Stdio)?;
-        let served = self.serve_on(input, output).await;
-        drop(guard);
-        served
+        // Standard output is ours until the end.
+        let (_guard, input, output) = stdio::take(&self.name).map_err(ServeError::Stdio)?;
+        self.serve_on(input, output).await
     }
 
     /// Serves any two streams until the host ends it: for tests, and for what is not a process.

@@ -12,6 +12,7 @@ pub(crate) type Output = Box<dyn AsyncWrite + Unpin + Send>;
 pub(crate) use self::unix::take;
 
 #[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
 pub(crate) fn take(_name: &str) -> io::Result<(Guard, Input, Output)> {
     Ok((
         Guard,

@@ -85,7 +85,7 @@ async fn a_kill_reaches_the_whole_tree() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     // Its number is not used again.
-    assert!(process.0.group.lock().is_none());
+    assert!(process.0.tree.lock().is_none());
 }
 
 #[tokio::test]

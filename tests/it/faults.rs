@@ -27,6 +27,11 @@ async fn a_start_that_fails_says_why_and_leaves_nothing() {
             "no frame: Welcome! token=****",
         ),
         (
+            "logs-first",
+            ErrorReason::ProtocolError,
+            r#"no frame: {"level":"info","password":"****","api_key":"[redacted]"}"#,
+        ),
+        (
             "asks-early",
             ErrorReason::ProtocolError,
             "the peer sent `host/ui/publish` before it might",
@@ -59,7 +64,7 @@ async fn a_start_that_fails_says_why_and_leaves_nothing() {
             "{mode}: {text}"
         );
         assert!(
-            text.contains(why) && !text.contains(SECRET),
+            text.contains(why) && !text.contains(SECRET) && !text.contains("swordfish"),
             "{mode}: {text}"
         );
         assert!(

@@ -216,6 +216,23 @@ async fn payloads_of_every_size_arrive_whole() {
 }
 
 #[tokio::test]
+async fn what_a_handler_starts_reads_nothing_of_the_wire() {
+    let (sidecar, _heard) = start("honest").await;
+    let calls: Vec<_> = ["cat", "x", "y"]
+        .map(|text| {
+            let sidecar = sidecar.clone();
+            tokio::spawn(async move { ask(&sidecar, text).await })
+        })
+        .into_iter()
+        .collect();
+    let mut said = Vec::new();
+    for call in calls {
+        said.push(call.await.unwrap().unwrap());
+    }
+    assert_eq!(said, ["0 bytes", "1 bytes", "1 bytes"]);
+}
+
+#[tokio::test]
 async fn thirty_two_calls_in_flight_are_all_answered() {
     let (sidecar, _heard) = start("honest").await;
     let calls: Vec<_> = (0..32)

@@ -166,7 +166,8 @@ impl Runtime {
         }
     }
 
-    /// The generation that is used. Whoever holds it can finish with it after a reload.
+    /// The generation that is used. Whoever still holds it after a reload holds
+    /// sidecars that have ended.
     pub fn current(&self) -> Arc<Generation> {
         self.current
             .read()

@@ -28,6 +28,8 @@ pub struct Launch {
     pub program: Program,
     /// Whether the host cannot do without it: if it does not start, its whole generation does not.
     pub required: bool,
+    /// Where it stands in the chain of its points: lower ones are asked first.
+    pub priority: i32,
     /// Hook points that it may subscribe to.
     pub intercepts: Vec<HookPoint>,
     /// Replacement slots that it may own, such as `system_prompt` or `tool:bash`.
@@ -46,6 +48,7 @@ impl Launch {
             version: version.into(),
             program,
             required: false,
+            priority: 0,
             intercepts: Vec::new(),
             replaces: Vec::new(),
             capabilities: Vec::new(),
@@ -91,6 +94,10 @@ impl Session {
 
 /// What a host does for its sidecars. The default does nothing: it refuses surfaces and questions, and
 /// drops what is streamed.
+///
+/// Errors, reasons and messages of sidecars are free of credentials and control characters. What they show,
+/// ask and stream is their own text as it came: whoever displays it takes them out
+/// ([`redact::text`](crate::redact::text), [`redact::visible`](crate::redact::visible)).
 pub trait Services: Send + Sync + 'static {
     /// Shows a surface.
     fn publish(
@@ -116,7 +123,9 @@ pub trait Services: Send + Sync + 'static {
         ))))
     }
 
-    /// Takes a chunk of a stream. The next one is not read before this is done.
+    /// Takes a chunk of a stream. Whatever comes behind it waits until this is done: other streams, and beyond
+    /// some MiB the answers to calls. It must be quick, and put what it cannot show at once somewhere else; a
+    /// sidecar that nobody reads for 10 s gives up.
     fn chunk(&self, plugin: &str, params: StreamChunkParams) -> BoxFuture<()> {
         let _ = (plugin, params);
         Box::pin(std::future::ready(()))

@@ -12,10 +12,12 @@
 //! - **A crash is a fact, not a retry.** When a process or its connection ends, every call that waits fails
 //!   at once, later ones fail immediately, and nothing is started again before the next generation.
 //! - **Nothing stays behind.** A process is killed with everything that it started; on Linux it also dies
-//!   when the host does, however that happens; on Windows everything that it started does, too.
-//! - **No text of a stranger is shown as it came.** Errors and notices are free of credentials
-//!   ([`redact`]) and of control characters.
+//!   when the host does, however that happens. What it has started itself dies with a killed host on Windows
+//!   alone; elsewhere it must notice the end of its input.
+//! - **No message of a stranger is given as it came.** Errors, reasons and notices are free of credentials
+//!   ([`redact`]) and of control characters. What is to be shown, asked or streamed is not changed.
 
+pub mod dispatch;
 mod generation;
 mod handshake;
 mod launch;

@@ -69,6 +69,30 @@ fn once_for_diagnostics(text: &str) -> String {
         .into_owned()
 }
 
+/// A stranger's text for people: without credentials and control characters.
+pub(crate) fn message(text: &str) -> String {
+    visible(&self::text(text))
+}
+
+/// A stranger's text for logs and errors: without credentials, what is only shaped like one, and control
+/// characters.
+pub(crate) fn shown(text: &str) -> String {
+    visible(&diagnostics(text))
+}
+
+/// The beginning of what [`shown`] gives.
+pub(crate) fn excerpt(text: &str) -> String {
+    /// Characters: enough to recognize a line.
+    const MOST: usize = 200;
+
+    let text = shown(text);
+    let mut excerpt: String = text.chars().take(MOST).collect();
+    if text.chars().nth(MOST).is_some() {
+        excerpt.push('…');
+    }
+    excerpt
+}
+
 /// Makes control characters visible, for a terminal would obey them. Line feeds and tabs stay.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

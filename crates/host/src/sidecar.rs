@@ -17,7 +17,7 @@ use reasonix_extension_protocol::{
         UiPublish, UiRequest, UiSubmit,
     },
     types::{
-        EventParams, InitializedParams, InterceptParams, ProviderCatalogParams,
+        EventParams, InitializedParams, InterceptParams, NonBlank, ProviderCatalogParams,
         ProviderCatalogResult, ResourcesChangedParams, ShutdownParams, StreamCancelParams,
         StreamCancelResult, StreamId, StreamOpenParams, StreamOpenResult, UiActionParams,
         UiActionResult, UiSubmitParams, UiSubmitResult,
@@ -123,7 +123,7 @@ impl Sidecar {
             stage,
             elapsed: begun.elapsed(),
             reason,
-            cause: redact::visible(&redact::diagnostics(&cause)),
+            cause: redact::shown(&cause),
             stderr,
         };
         if !launch.program.command.is_absolute() {
@@ -219,6 +219,8 @@ impl Sidecar {
             }
             peer.close();
             let reason = peer.closed().await;
+            // What it said before is heard before its end is told. The wire bounds this by itself.
+            peer.handled().await;
             // Deaf is dead: a process that still lives is of no use.
             if process.status().is_none() && timeout(GRACE, process.exited()).await.is_err() {
                 process.kill_and_reap().await;
@@ -230,7 +232,7 @@ impl Sidecar {
                 let why = crash_words(&reason, &process);
                 inner.services.services.notice(Notice::Crashed {
                     plugin: inner.launch.name.clone(),
-                    why: redact::visible(&redact::diagnostics(&why)),
+                    why,
                     stderr: process.stderr_tail(),
                 });
             }
@@ -286,7 +288,8 @@ impl Sidecar {
         let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let mut params = InterceptParams::new(point, seq, outgoing.payload, millis);
         params.externalized = outgoing.externalized;
-        let result = self.call::<Intercept>(&params, within).await?;
+        let mut result = self.call::<Intercept>(&params, within).await?;
+        result.reason = result.reason.map(|reason| redact::message(&reason));
         let replacement = self
             .0
             .store
@@ -348,7 +351,9 @@ impl Sidecar {
     ///
     /// When it refuses or has ended.
     pub async fn action(&self, params: &UiActionParams) -> Result<UiActionResult, CallFailure> {
-        self.call::<UiAction>(params, ACTION).await
+        let mut result = self.call::<UiAction>(params, ACTION).await?;
+        result.message = result.message.map(|message| redact::message(&message));
+        Ok(result)
     }
 
     /// Gives it a form that the user has filled in. Gives up as [`action`](Self::action) does.
@@ -433,7 +438,7 @@ impl Sidecar {
             // These, and what later versions of the wire may add.
             error @ (CallError::Malformed(_) | CallError::Encode(_) | _) => {
                 let reason = error.reason();
-                let text = redact::visible(&redact::diagnostics(&error.to_string()));
+                let text = redact::shown(&error.to_string());
                 FailureKind::Unsound(reason, text)
             }
         })
@@ -476,7 +481,7 @@ fn connect(pipes: Pipes, shared: &Arc<Shared>, store: &ContentStore) -> Connecti
             shared.services.notice(Notice::StrayLine {
                 plugin: shared.plugin.clone(),
                 why: unsound.why.clone(),
-                line: redact::visible(&redact::diagnostics(unsound.line.expose())),
+                line: redact::excerpt(unsound.line.expose()),
             });
         }
     };
@@ -495,10 +500,16 @@ fn connect(pipes: Pipes, shared: &Arc<Shared>, store: &ContentStore) -> Connecti
             publish.services.publish(&publish.plugin, params)
         })
         .on_request::<UiRequest, _, _>(move |params, _| ask.services.ask(&ask.plugin, params))
-        .on_notification::<StreamChunk, _, _>(move |params, _| {
+        .on_notification::<StreamChunk, _, _>(move |mut params, _| {
+            if let Some(error) = &mut params.chunk.error
+                && let Ok(message) = NonBlank::new(redact::shown(error.message.as_str()))
+            {
+                error.message = message;
+            }
             chunk.services.chunk(&chunk.plugin, params)
         })
-        .on_notification::<StreamEnd, _, _>(move |params, _| {
+        .on_notification::<StreamEnd, _, _>(move |mut params, _| {
+            params.error = params.error.map(|error| redact::shown(&error));
             end.services.stream_end(&end.plugin, params)
         });
     Connection::start(pipes.stdout, pipes.stdin, router, options)
@@ -553,19 +564,23 @@ async fn shake_hands(
     Ok(declared)
 }
 
-/// Why a connection has ended, and how its process did.
+/// Why a connection has ended, and how its process did; without credentials and control characters.
 fn crash_words(reason: &CloseReason, process: &Process) -> String {
     let why = match reason {
         // Nothing but the end of its process has the host close a connection that nobody ended.
         CloseReason::Local => "its process has ended".to_owned(),
+        // Redacted before it is cut and escaped, for both hide what a credential looks like.
+        CloseReason::NotAFrame(line) => format!(
+            "the peer sent a line that is no frame: {}",
+            redact::excerpt(line.expose())
+        ),
         CloseReason::PeerClosed
         | CloseReason::FrameTooLarge
-        | CloseReason::NotAFrame(_)
         | CloseReason::TooEarly(_)
         | CloseReason::TooManyUnsound(_)
         | CloseReason::Stalled(_)
         | CloseReason::Io(_)
-        | _ => reason.to_string(),
+        | _ => redact::shown(&reason.to_string()),
     };
     match process.status() {
         Some(status) => format!("{why} ({})", status_words(status)),
@@ -620,7 +635,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     fn refused(error: &RpcError) -> Self {
-        let clean = |text: &str| redact::visible(&redact::diagnostics(text));
+        let clean = redact::shown;
         let data = error.frozen();
         Self::Refused {
             reason: data.as_ref().map(|data| data.reason),

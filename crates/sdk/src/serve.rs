@@ -1,6 +1,6 @@
 //! Runs an extension over a connection until its end.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use reasonix_extension_wire::{CloseReason, Connection, Options};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -10,6 +10,10 @@ use crate::{
     service::{End, Served, Stage},
     stdio,
 };
+
+/// How long what the host had asked may still take once it is gone: as long as somebody who feeds a file
+/// into an extension would wait, and no longer, for nobody else would end the process.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Why an extension ended other than in order.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +90,7 @@ impl Extension {
         }
         let (served, observed) = Served::new(self);
         let mut options = Options::default();
-        options.answer_after_end = true;
+        options.answer_after_end = Some(LAST_ANSWERS);
         let connection = Connection::start(input, output, served.clone(), options);
         let peer = connection.peer().clone();
         let observers = tokio::spawn(served.clone().run_observers(observed));

@@ -27,7 +27,7 @@ use reasonix_extension_wire::{BoxFuture, Context, Incoming, Peer, Reply, RpcErro
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     task::AbortHandle,
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use crate::{Extension, Host, StreamSink, extension::MAX_CALLBACKS};
@@ -217,14 +217,23 @@ impl Served {
             let result = InterceptResult::new(Decision::Continue);
             return Box::pin(ready(Reply::of::<Intercept>(&result)));
         };
-        self.callback::<Intercept>(async move {
-            let within = Duration::from_millis(params.timeout_millis);
+        let callbacks = self.0.callbacks.clone();
+        let within = Duration::from_millis(params.timeout_millis);
+        let begun = Instant::now();
+        Box::pin(async move {
+            // The time runs from here: whoever does not get its turn in time has no handler run for nothing.
             let ruled = async {
+                // The semaphore is never closed.
+                let _turn = callbacks.acquire_owned().await;
+                // A turn may come at the very moment in which the time is up.
+                if begun.elapsed() >= within {
+                    return Err(RpcError::new(ErrorReason::InterceptTimeout));
+                }
                 let payload = host.payload(params.payload, params.externalized).await?;
                 handler(payload, host).await
             };
             match timeout(within, ruled).await {
-                Ok(ruled) => ruled,
+                Ok(ruled) => Reply::of::<Intercept>(&ruled?),
                 Err(_) => Err(RpcError::new(ErrorReason::InterceptTimeout)),
             }
         })

@@ -79,6 +79,8 @@ mod unix {
         }
         let (strays, stray_end) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::stdio::dup2_stdout(&stray_end)?;
+        // A process that a handler starts, or a library, would read frames.
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
         drop(stray_end);
         let name = name.to_owned();
         // Ends when the last holder of descriptor 1 is gone.

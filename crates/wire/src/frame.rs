@@ -41,6 +41,8 @@ pub struct FrameReader<R> {
     buffer: BytesMut,
     /// Bytes at the start of the buffer that hold no LF.
     searched: usize,
+    /// Bytes of the stream up to the end of the last frame.
+    consumed: u64,
     ended: bool,
 }
 
@@ -51,8 +53,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             input,
             buffer: BytesMut::new(),
             searched: 0,
+            consumed: 0,
             ended: false,
         }
+    }
+
+    /// Bytes of the stream up to the end of the last frame, with what was passed over.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
     }
 
     /// The next frame; `None` at the end of the stream. Nothing is lost if the future is dropped.
@@ -74,6 +82,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 return Err(FrameError::TooLarge);
             }
             if self.ended {
+                self.consumed += self.buffer.len() as u64;
                 let frame = trimmed(&self.buffer.split().freeze());
                 self.searched = 0;
                 return Ok((!frame.is_empty()).then_some(frame));
@@ -115,6 +124,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             return None;
         };
         let line = self.buffer.split_to(self.searched + at + 1).freeze();
+        self.consumed += line.len() as u64;
         self.searched = 0;
         // What follows a long line must not keep its memory alive.
         if line.len() > READ {

@@ -18,7 +18,7 @@ const QUIET: usize = 1_024 * 1_024;
 /// Bytes that may wait while this side waits for an answer, which may stand behind them. Without the
 /// difference, a handler that calls the peer would wait for an answer that the reader never gets to.
 const WAITING: usize = QUIET + MAX_FRAME;
-/// What an entry costs beside its text, about: a frame without params counts, too.
+/// What an entry costs beside its text, about: a short frame counts, too.
 const ENTRY: usize = 64;
 
 #[derive(Debug)]
@@ -36,18 +36,12 @@ pub(crate) struct Inbox {
 
 #[derive(Debug, Default)]
 struct State {
-    queue: VecDeque<Item>,
+    /// Each with the bytes that it holds.
+    queue: VecDeque<(Item, usize)>,
     bytes: usize,
     /// Calls of this side that wait for an answer.
     calls: usize,
     ended: bool,
-}
-
-impl Item {
-    fn size(&self) -> usize {
-        let (Self::Request(_, incoming) | Self::Notification(incoming)) = self;
-        ENTRY + incoming.size()
-    }
 }
 
 impl State {
@@ -61,15 +55,17 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an item in as soon as there is room. Only the reader does.
-    pub(crate) async fn push(&self, item: Item) {
+    /// Puts an item in as soon as there is room; `weight` is how many bytes it keeps in memory, which may be
+    /// more than it shows. Only the reader does.
+    pub(crate) async fn push(&self, item: Item, weight: usize) {
+        let weight = weight.saturating_add(ENTRY);
         loop {
             let room = self.room.notified();
             {
                 let mut state = self.lock();
                 if !state.is_full() || state.ended {
-                    state.bytes += item.size();
-                    state.queue.push_back(item);
+                    state.bytes += weight;
+                    state.queue.push_back((item, weight));
                     drop(state);
                     self.ready.notify_one();
                     return;
@@ -85,9 +81,9 @@ impl Inbox {
             let ready = self.ready.notified();
             {
                 let mut state = self.lock();
-                if let Some(item) = state.queue.pop_front() {
+                if let Some((item, weight)) = state.queue.pop_front() {
                     let was_full = state.is_full();
-                    state.bytes -= item.size();
+                    state.bytes -= weight;
                     if was_full && !state.is_full() {
                         self.room.notify_one();
                     }

@@ -38,6 +38,6 @@ pub use self::{
     frame::{FrameError, FrameReader, MAX_FRAME},
     message::{Incoming, RequestId, Unsound},
     outbox::MAX_BEST_EFFORT,
-    peer::{Connection, MAX_HANDLERS, MAX_UNSOUND, OnUnsound, Options, Peer, WRITE_STALL},
+    peer::{Connection, MAX_HANDLERS, MAX_UNSOUND, OnUnsound, Options, Peer, WRITE_STALL, unwound},
     service::{BoxFuture, Context, Reply, Router, Service},
 };

@@ -72,11 +72,6 @@ impl Incoming {
     pub fn params(&self) -> Option<&[u8]> {
         self.params.as_deref()
     }
-
-    /// Bytes that it holds, about.
-    pub(crate) fn size(&self) -> usize {
-        self.method.len() + self.params.as_ref().map_or(0, Bytes::len)
-    }
 }
 
 /// A frame that breaks the envelope.

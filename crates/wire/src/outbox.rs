@@ -253,8 +253,9 @@ impl Outbox {
             if !batch.is_empty() {
                 return true;
             }
-            // What was taken was skipped: there may be more.
+            // What was taken was skipped, which is all that becomes of it. There may be more.
             if taken {
+                self.written();
                 continue;
             }
             if closed {

@@ -22,7 +22,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{oneshot, watch},
     task::{JoinHandle, JoinSet},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -37,6 +37,8 @@ use crate::{
 
 /// Requests that are handled at once; what comes beyond is answered with [`SERVER_BUSY`].
 pub const MAX_HANDLERS: usize = 64;
+/// How long what was read before the end of a connection may take to be handled, if it is not answered.
+const LAST_NOTIFICATIONS: Duration = Duration::from_secs(2);
 /// How long a peer may take no byte while one waits for it. Then the connection ends, whatever the
 /// deadlines of calls are.
 pub const WRITE_STALL: Duration = Duration::from_secs(10);
@@ -60,9 +62,10 @@ pub struct Options {
     /// Whether the peer may send anything but answers from the start. Where not, [`Peer::open`] lets it,
     /// and what comes before ends the connection.
     pub open: bool,
-    /// Whether requests that were read are still answered when the peer's output ends. Of a peer that is
-    /// a process, the end of its output is its own end; of a shell that feeds a file, it is not.
-    pub answer_after_end: bool,
+    /// How long requests that were read may still take to be answered when the peer's output ends. Of a
+    /// peer that is a process, the end of its output is its own end, and nothing is answered; of a shell
+    /// that feeds a file, it is not.
+    pub answer_after_end: Option<Duration>,
     /// Told of each unsound frame.
     pub on_unsound: Option<OnUnsound>,
 }
@@ -73,7 +76,7 @@ impl Default for Options {
             max_handlers: MAX_HANDLERS,
             write_stall: WRITE_STALL,
             open: true,
-            answer_after_end: false,
+            answer_after_end: None,
             on_unsound: None,
         }
     }
@@ -121,6 +124,7 @@ impl Connection {
             inbox: Inbox::default(),
             calls: Mutex::default(),
             closed: watch::Sender::new(None),
+            handled: watch::Sender::new(false),
             open: AtomicBool::new(options.open),
             unsound: AtomicUsize::new(0),
         }));
@@ -157,6 +161,8 @@ struct Shared {
     inbox: Inbox,
     calls: Mutex<Calls>,
     closed: watch::Sender<Option<CloseReason>>,
+    /// Whether everything that came is handled, or given up.
+    handled: watch::Sender<bool>,
     open: AtomicBool,
     unsound: AtomicUsize,
 }
@@ -274,6 +280,13 @@ impl Peer {
         self.0.reason()
     }
 
+    /// Waits until the connection has ended and what the peer said before is handled.
+    pub async fn handled(&self) {
+        let mut handled = self.0.handled.subscribe();
+        // The sender lives as long as `self`.
+        let _ = handled.wait_for(|handled| *handled).await;
+    }
+
     /// Why the connection has ended, if it has.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.0.closed.borrow().clone()
@@ -364,6 +377,7 @@ where
     // Ends when the connection is closed.
     let reader = tokio::spawn(read_loop(input, shared.clone(), options.clone()));
     let keep_answering = dispatch(&peer, service, &options).await;
+    shared.handled.send_replace(true);
     let _ = reader.await;
     shared.outbox.close();
     if keep_answering {
@@ -377,6 +391,9 @@ where
 async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options: Options) {
     let mut frames = FrameReader::new(input);
     let mut linger = Linger::default();
+    // Bytes of the stream that are counted with what waits. What stands between two messages that wait
+    // shares their memory, so it counts with the second.
+    let mut counted = 0;
     let mut closed = shared.closed.subscribe();
     let reason = loop {
         let frame = {
@@ -402,8 +419,13 @@ async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options:
                 break CloseReason::Io(format!("read from the peer: {error}"));
             }
             Some(Ok(Some(frame))) => {
-                if let Err(reason) = received(message::read(&frame), &shared, &options).await {
-                    break reason;
+                let weight = usize::try_from(frames.consumed() - counted).unwrap_or(usize::MAX);
+                let message = message::read(&frame);
+                drop(frame);
+                match received(message, weight, &shared, &options).await {
+                    Ok(queued) if queued => counted = frames.consumed(),
+                    Ok(_) => {}
+                    Err(reason) => break reason,
                 }
             }
         }
@@ -411,8 +433,14 @@ async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options:
     shared.close(reason);
 }
 
-/// Does with a message what the table of the envelope says; gives why the connection ends, if it does.
-async fn received(message: Message, shared: &Shared, options: &Options) -> Result<(), CloseReason> {
+/// Does with a message what the table of the envelope says. Gives whether it waits to be handled, or why the
+/// connection ends.
+async fn received(
+    message: Message,
+    weight: usize,
+    shared: &Shared,
+    options: &Options,
+) -> Result<bool, CloseReason> {
     let open = shared.open.load(Ordering::Acquire);
     match message {
         Message::Response { id, outcome } => {
@@ -420,8 +448,14 @@ async fn received(message: Message, shared: &Shared, options: &Options) -> Resul
             shared.complete(id, Ok(outcome));
         }
         Message::Unaddressed => {}
-        Message::Request { id, call } if open => shared.inbox.push(Item::Request(id, call)).await,
-        Message::Notification(call) if open => shared.inbox.push(Item::Notification(call)).await,
+        Message::Request { id, call } if open => {
+            shared.inbox.push(Item::Request(id, call), weight).await;
+            return Ok(true);
+        }
+        Message::Notification(call) if open => {
+            shared.inbox.push(Item::Notification(call), weight).await;
+            return Ok(true);
+        }
         Message::Request { id, call } => {
             let text = format!(
                 "`{}` came before the connection was open",
@@ -446,7 +480,7 @@ async fn received(message: Message, shared: &Shared, options: &Options) -> Resul
             } = unsound;
             let failed = call.is_some_and(|id| shared.complete(id, Err(why.clone())));
             if failed {
-                return Ok(());
+                return Ok(false);
             }
             if !open {
                 return Err(CloseReason::NotAFrame(line));
@@ -459,7 +493,7 @@ async fn received(message: Message, shared: &Shared, options: &Options) -> Resul
             }
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Handles what comes in, in order; true if everything that was read was handled to its end.
@@ -467,9 +501,20 @@ async fn dispatch<S: Service>(peer: &Peer, service: S, options: &Options) -> boo
     let shared = &peer.0;
     let mut closed = shared.closed.subscribe();
     let mut handlers = JoinSet::new();
+    let answers = |reason: Option<&CloseReason>| {
+        let after_end = options.answer_after_end;
+        after_end.filter(|_| reason.is_none_or(|reason| *reason == CloseReason::PeerClosed))
+    };
     let work = async {
         while let Some(item) = shared.inbox.pop().await {
             match item {
+                // Nobody reads the answer.
+                Item::Request(..)
+                    if shared
+                        .closed
+                        .borrow()
+                        .as_ref()
+                        .is_some_and(|reason| answers(Some(reason)).is_none()) => {}
                 Item::Notification(incoming) => {
                     // A panic costs the notification and nothing else.
                     let handled = catch_unwind(AssertUnwindSafe(|| {
@@ -514,26 +559,30 @@ async fn dispatch<S: Service>(peer: &Peer, service: S, options: &Options) -> boo
                 }
             }
         }
-        while handlers.join_next().await.is_some() {}
+        let reason = shared.reason();
+        if answers(Some(&reason)).is_some() {
+            while handlers.join_next().await.is_some() {}
+        }
     };
-    let answers =
-        |reason: &CloseReason| options.answer_after_end && *reason == CloseReason::PeerClosed;
-    let aborted = async {
-        let aborted =
-            |reason: &Option<CloseReason>| reason.as_ref().is_some_and(|reason| !answers(reason));
-        if closed.wait_for(aborted).await.is_err() {
-            std::future::pending::<()>().await;
+    let over = async {
+        let reason = match closed.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone(),
+            Err(_) => None,
+        };
+        if reason != Some(CloseReason::Local) {
+            // What the peer said before its end is heard.
+            sleep(answers(reason.as_ref()).unwrap_or(LAST_NOTIFICATIONS)).await;
         }
     };
     tokio::select! {
         biased;
-        () = aborted => false,
-        () = work => answers(&shared.reason()),
+        () = over => false,
+        () = work => answers(Some(&shared.reason())).is_some(),
     }
 }
 
-/// Awaits a future; `None` if it panics.
-async fn unwound<T>(future: impl Future<Output = T>) -> Option<T> {
+/// Awaits a future of somebody else's; `None` if it panics.
+pub async fn unwound<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| {
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
             .on_request::<Shutdown, _, _>(|_, _| async { Ok(ShutdownResult::new(true)) });
         let (output, mut answers) = tokio::io::duplex(PIPE);
         let mut options = Options::default();
-        options.answer_after_end = true;
+        options.answer_after_end = Some(std::time::Duration::from_secs(10));
         let connection = Connection::start(std::io::Cursor::new(input), output, router, options);
         connection.finished().await;
         let mut text = String::new();

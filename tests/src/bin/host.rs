@@ -103,12 +103,10 @@ fn memory() -> [u64; 2] {
 
 /// Children that are there, if only as zombies.
 fn children() -> usize {
-    let tasks = fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")));
-    children
-        .map(|children| children.unwrap_or_default().split_whitespace().count())
-        .sum()
+    let parent = format!("PPid:\t{}", std::process::id());
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|process| fs::read_to_string(process.path().join("status")).ok())
+        .filter(|status| status.lines().any(|line| line == parent))
+        .count()
 }

@@ -44,6 +44,13 @@ fn main() -> ExitCode {
             println!("Welcome! token=sk-test-A1b2C3d4E5f6G7h8");
             hang();
         }
+        "logs-first" => {
+            println!(
+                "{}",
+                json!({"level":"info","password":"hunter2-swordfish","api_key":"abc123short"})
+            );
+            hang();
+        }
         "asks-early" => {
             send(&json!({"jsonrpc":"2.0","id":1,"method":"host/ui/publish","params":{}}));
             hang();
@@ -339,6 +346,13 @@ fn honest() -> ExitCode {
                 "print" => {
                     println!("stray");
                     Ok(Ruling::proceed())
+                }
+                "cat" => {
+                    // Its input is that of this process.
+                    let mut cat = Command::new("cat");
+                    let child = cat.stdout(std::process::Stdio::piped()).spawn()?;
+                    let said = child.wait_with_output()?.stdout.len();
+                    Ok(Ruling::block(format!("{said} bytes")))
                 }
                 "publish" => {
                     let status = UiStatusPayload::new("busy".try_into()?);

@@ -300,6 +300,34 @@ async fn so_many_callbacks_run_at_once_and_the_next_waits_for_its_turn() {
 }
 
 #[tokio::test]
+async fn whoever_gets_its_turn_too_late_is_not_run() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let extension = bare().on::<InputReceive, _, _>({
+        let ran = ran.clone();
+        move |_, _| {
+            ran.fetch_add(1, Ordering::SeqCst);
+            std::future::pending()
+        }
+    });
+    let host = Arc::new(TestHost::start(extension).await.unwrap());
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..2 * MAX_CALLBACKS {
+        let host = host.clone();
+        calls.spawn(async move {
+            let within = Duration::from_millis(100);
+            let outcome = host
+                .intercept_within::<InputReceive>(&input(""), within)
+                .await;
+            assert_eq!(refused(outcome).0, ErrorReason::InterceptTimeout);
+        });
+    }
+    while let Some(call) = calls.join_next().await {
+        call.unwrap();
+    }
+    assert_eq!(ran.load(Ordering::SeqCst), MAX_CALLBACKS);
+}
+
+#[tokio::test]
 async fn observers_run_in_order_and_a_panic_costs_one_event() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let done = Arc::new(Notify::new());

@@ -108,6 +108,7 @@ fn extension() -> Extension {
             let text = format!("{}!", received.text);
             Ok(Ruling::replace(InputReceivePayload::new().with_text(text)))
         })
+        .action("wait", "Wait", |_, _| std::future::pending())
         .provider(model, |_, sink: StreamSink, _| async move {
             loop {
                 sink.text("more").await.map_err(HandlerError::from)?;
@@ -243,6 +244,22 @@ async fn a_host_that_reads_nothing_is_left_in_time() {
         .unwrap()
         .unwrap();
     assert!(matches!(end, Err(ServeError::Broken(_))), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_vanishes_is_not_outlived_by_a_handler() {
+    let mut line = Line::ready().await;
+    line.send(r#"{"jsonrpc":"2.0","id":1,"method":"extension/ui/action","params":{"actionId":"wait","sessionId":"s","generation":1}}"#).await;
+    // It is running before the host is gone.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let Line {
+        input,
+        output,
+        served,
+    } = line;
+    drop((input, output));
+    let end = timeout(Duration::from_secs(15), served).await;
+    end.expect("it ends").unwrap().unwrap();
 }
 
 #[tokio::test]

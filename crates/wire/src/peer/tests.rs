@@ -758,7 +758,7 @@ async fn requests_that_were_read_are_answered_after_the_end_where_that_is_asked(
     };
     for answers in [true, false] {
         let options = Options {
-            answer_after_end: answers,
+            answer_after_end: answers.then_some(SOON),
             ..Options::default()
         };
         let (connection, mut line) = bare(slow(), options);
@@ -798,4 +798,94 @@ async fn the_output_may_end_before_the_input() {
         .call::<ContentRead>(&read, SOON)
         .await
         .unwrap_err();
+}
+
+/// A hundred chunks and whatever comes behind them, at once; gives how many were handled, and the cause of the
+/// end.
+async fn heard_before(tail: &[u8]) -> (u32, CloseReason) {
+    let heard = Arc::new(AtomicU32::new(0));
+    let router = Router::new().on_notification::<StreamChunk, _, _>({
+        let heard = heard.clone();
+        move |_, _| {
+            let heard = heard.clone();
+            async move {
+                tokio::task::yield_now().await;
+                heard.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let mut bytes = Vec::new();
+    for seq in 1..=100 {
+        let params = reasonix_extension_protocol::encode(&chunk(seq)).unwrap();
+        let params = String::from_utf8(params).unwrap();
+        bytes.extend(format!(r#"{{"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":{params}}}"#).bytes());
+        bytes.push(b'\n');
+    }
+    bytes.extend(tail);
+    let (connection, line) = bare(router, Options::default());
+    let Line { input, mut output } = line;
+    let writer = tokio::spawn(async move {
+        // The reader may have had enough.
+        let _ = output.write_all(&bytes).await;
+        let _ = output.shutdown().await;
+    });
+    let peer = connection.peer().clone();
+    timeout(SOON, peer.handled()).await.unwrap();
+    let reason = connection.finished().await;
+    drop(input);
+    writer.await.unwrap();
+    (heard.load(Ordering::Relaxed), reason)
+}
+
+#[tokio::test]
+async fn what_was_said_before_the_end_is_heard() {
+    assert_eq!(heard_before(b"").await, (100, CloseReason::PeerClosed));
+    let long = vec![b'x'; MAX_FRAME + 1];
+    assert_eq!(heard_before(&long).await, (100, CloseReason::FrameTooLarge));
+    let noise = b"noise\n".repeat(MAX_UNSOUND + 1);
+    let (heard, reason) = heard_before(&noise).await;
+    assert_eq!(heard, 100);
+    assert!(matches!(reason, CloseReason::TooManyUnsound(_)), "{reason}");
+}
+
+#[tokio::test]
+async fn what_waits_is_counted_with_all_that_it_keeps_in_memory() {
+    let router =
+        || Router::new().on_notification::<StreamChunk, _, _>(|_, _| std::future::pending());
+    let chunk = r#"{"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":{"streamId":"s","seq":1,"chunk":{"type":"text","text":"x"}}}"#;
+    // Padding within the line, and lines that are no frames.
+    let padded = format!("{chunk}{}\n", " ".repeat(300_000));
+    let spaced = format!("{}{chunk}\n", "\n".repeat(300_000));
+    for text in [padded, spaced] {
+        let (connection, line) = bare(router(), Options::default());
+        let Line { input, mut output } = line;
+        let mut taken = 0;
+        while timeout(
+            Duration::from_millis(300),
+            output.write_all(text.as_bytes()),
+        )
+        .await
+        .is_ok()
+        {
+            taken += 1;
+            assert!(taken < 20, "it takes whatever comes");
+        }
+        drop((connection, input));
+    }
+}
+
+#[tokio::test]
+async fn what_is_given_up_does_not_hold_who_waits_for_everything_to_be_written() {
+    let (connection, _line) = bare(Router::new(), Options::default());
+    let peer = connection.peer();
+    {
+        let params = shutdown();
+        let mut call = pin!(peer.call::<Shutdown>(&params, SOON));
+        std::future::poll_fn(|context| {
+            assert!(call.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+    }
+    timeout(SOON, peer.flushed()).await.unwrap();
 }

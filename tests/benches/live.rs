@@ -23,9 +23,11 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use reasonix_extension_host::{
     BoxFuture, Launch, Program, START_BUDGET, Services, Session, Sidecar,
+    dispatch::{Dispatcher, Participant},
 };
 use reasonix_extension_protocol::{
     HookPoint, RawJson, decode_str, limits,
+    payloads::InputReceivePayload,
     types::{
         Decision, Generation, NonBlank, ProviderDescriptor, ProviderRef, SessionContext, SessionId,
         StreamChunkParams, StreamEndParams, StreamOpenParams, UiActionParams, UiActionResult,
@@ -60,7 +62,9 @@ const LARGEST_MEMORY: u64 = 128 * 1_024;
 const SOAK_GROWTH: u64 = 1_024;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    // Cargo adds a word of its own.
+    let words = std::env::args().skip(1).filter(|word| word != "--bench");
+    let words: Vec<String> = words.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match *words.as_slice() {
         ["bounce"] => bounce(),
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
             lines(count.parse().unwrap(), batch.parse().unwrap(), line);
         }
         ["sidecar"] => return sidecar(),
-        ["--only", what] | ["--bench", "--only", what] => return host(what),
+        ["--only", what] => return host(what),
         _ => return host(""),
     }
     ExitCode::SUCCESS
@@ -315,6 +319,9 @@ fn host(only: &str) -> ExitCode {
             }
             floor.end();
         }
+        if wanted("dispatch") {
+            dispatches(&mut table, &sidecar).await;
+        }
         if wanted("stream") {
             streams(&mut table, &sidecar, &counted).await;
         }
@@ -403,6 +410,70 @@ async fn round_trips(
         ours.push(begun.elapsed() / trips);
     }
     times(table, &case.what, &mut ours, &mut floors, case.allowed);
+}
+
+/// What a host pays where there is no extension, and where there are four in a chain.
+async fn dispatches(table: &mut Table, sidecar: &Sidecar) {
+    const SAMPLES: usize = 21;
+    /// Runs a sample: long enough for the clock.
+    const NULL_RUNS: u32 = 100_000;
+    const NULL_NANOS: f64 = 10.0;
+    let null = Dispatcher::none();
+    let mut nulls = Vec::new();
+    for _ in 0..SAMPLES {
+        let begun = Instant::now();
+        for _ in 0..NULL_RUNS {
+            let payload = std::hint::black_box(InputReceivePayload::new());
+            let outcome = null.dispatch::<InputReceive>(payload).await.unwrap();
+            std::hint::black_box(outcome.changed);
+        }
+        nulls.push(begun.elapsed());
+    }
+    let nanos = median(&mut nulls).as_secs_f64() * 1e9 / f64::from(NULL_RUNS);
+    table.row(
+        "dispatch without extensions",
+        &format!("{nanos:.1} of {NULL_NANOS} ns"),
+        Some(nanos / NULL_NANOS),
+        Allowed::AtMost(1.0),
+    );
+
+    let mut participants = Vec::new();
+    let mut others = Vec::new();
+    for number in 0..4 {
+        let other = start(&Arc::default()).await;
+        let mut participant = Participant::of(&other).unwrap();
+        participant.plugin = format!("bench-{number}");
+        participants.push(participant);
+        others.push(other);
+    }
+    let chain = Dispatcher::builder(participants).unwrap().build();
+    let raw = payload('x', SMALL);
+    let typed: InputReceivePayload = raw.decode().unwrap();
+    let (mut ours, mut floors) = (Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        const RUNS: u32 = 300;
+        let begun = Instant::now();
+        for _ in 0..RUNS {
+            ruled(sidecar, raw.clone(), Decision::Continue).await;
+        }
+        floors.push(begun.elapsed() / RUNS);
+        let begun = Instant::now();
+        for _ in 0..RUNS {
+            let outcome = chain.dispatch::<InputReceive>(typed.clone()).await;
+            assert!(!outcome.unwrap().changed);
+        }
+        ours.push(begun.elapsed() / RUNS);
+    }
+    times(
+        table,
+        "chain of four, to one ruling",
+        &mut ours,
+        &mut floors,
+        Allowed::AtMost(4.4),
+    );
+    for other in others {
+        other.shutdown().await;
+    }
 }
 
 /// A stream as fast as the sidecar can, against lines in batches of the same size.

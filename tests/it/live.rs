@@ -9,9 +9,12 @@ use std::{
 use reasonix_extension_host::{
     BoxFuture, FailureKind, Generation, Launch, Notice, Program, RpcError, Runtime, Services,
     Session, Sidecar, Stage, StartError, State,
+    dispatch::{Dispatcher, Participant},
 };
 use reasonix_extension_protocol::{
     ErrorReason, HookPoint, RawJson, decode_str,
+    hooks::InputReceive,
+    payloads::InputReceivePayload,
     types::{
         Decision, Generation as Number, NonBlank, SessionContext, SessionId, StreamChunkParams,
         StreamEndParams, StreamId, StreamOpenParams, UiActionParams, UiHost, UiPublishParams,
@@ -121,6 +124,44 @@ pub(crate) async fn ask(sidecar: &Sidecar, text: &str) -> Result<String, Failure
             ruled.result.reason.unwrap_or_default()
         }
     })
+}
+
+#[tokio::test]
+async fn a_dispatcher_asks_sidecars_and_says_how_it_went() {
+    let heard: Arc<dyn Services> = Arc::new(Heard::default());
+    let launches = [("upper", -1), ("blocker", 5)].map(|(name, priority)| {
+        let mut launch = launch(if name == "upper" { "upper" } else { "proceeds" });
+        launch.name = name.to_owned();
+        launch.priority = priority;
+        launch.capabilities.clear();
+        launch
+    });
+    let generation = Generation::start(launches, &session(), &heard)
+        .await
+        .unwrap();
+    let participants = generation
+        .sidecars()
+        .map(|sidecar| Participant::of(sidecar).unwrap());
+    let dispatcher = Dispatcher::builder(participants).unwrap().build();
+    let payload = InputReceivePayload::new().with_text("echo a");
+    let (outcome, explanation) = dispatcher.at::<InputReceive>(payload).explained().await;
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.payload.text, "ECHO A");
+    assert_eq!(outcome.applied, ["upper"]);
+    let text = explanation.to_string();
+    assert!(text.contains("upper replaced the payload"), "{text}");
+    assert!(text.contains(r#"/text: "echo a" → "ECHO A""#), "{text}");
+    assert!(text.ends_with("told: upper, blocker"), "{text}");
+    generation.shutdown().await;
+    // It is optional, so the operation goes on without it.
+    let payload = InputReceivePayload::new().with_text("echo a");
+    assert!(
+        !dispatcher
+            .dispatch::<InputReceive>(payload)
+            .await
+            .unwrap()
+            .changed
+    );
 }
 
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -35,6 +35,14 @@ fn main() -> ExitCode {
     let mode = args.next().unwrap_or_default();
     match mode.as_str() {
         "honest" => return honest(),
+        "upper" => {
+            return Extension::new("upper", "1")
+                .on::<InputReceive, _, _>(|input, _| async move {
+                    let text = input.text.to_uppercase();
+                    Ok(Ruling::replace(InputReceivePayload::new().with_text(text)))
+                })
+                .run();
+        }
         "silent" => hang(),
         "dies-at-once" => {
             eprintln!("cannot start: api_key=sk-test-A1b2C3d4E5f6G7h8");

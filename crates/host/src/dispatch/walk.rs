@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use reasonix_extension_protocol::{
@@ -14,7 +14,7 @@ use reasonix_extension_protocol::{
 };
 use reasonix_extension_wire::unwound;
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     Audit, Blocked, DispatchError, Failure, Inner, Permission,

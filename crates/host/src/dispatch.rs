@@ -184,7 +184,8 @@ impl<'a, H: Hook> Dispatch<'a, H> {
         if !inner.plan.asks(H::POINT) {
             return Ok(Outcome::untouched(self.payload));
         }
-        self.walk(inner, None).await
+        // Apart, so that a run that asks nobody stays small.
+        Box::pin(self.walk(inner, None)).await
     }
 
     /// As [`run`](Self::run), and says how it went.

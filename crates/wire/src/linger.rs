@@ -1,8 +1,11 @@
 //! How long a reader looks for more before its thread sleeps. Knows time and nothing else.
 
 use std::{
+    num::NonZero,
     pin::pin,
+    sync::LazyLock,
     task::Context,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -23,6 +26,8 @@ pub(crate) struct Linger {
     /// Pauses to sleep through before the next look, and how many that were last.
     skip: u32,
     skipped: u32,
+    /// Whether every pause is slept through.
+    never: bool,
 }
 
 impl Linger {
@@ -31,7 +36,19 @@ impl Linger {
         if self.since.take().is_some() && !self.asleep {
             self.skipped = 0;
         }
-        self.asleep = false;
+        self.asleep = self.never;
+    }
+
+    /// One that never looks again where there is one core: whoever is looked for needs it.
+    pub(crate) fn new() -> Self {
+        static ALONE: LazyLock<bool> = LazyLock::new(|| {
+            thread::available_parallelism().is_ok_and(|cores| cores == NonZero::<usize>::MIN)
+        });
+        Self {
+            asleep: *ALONE,
+            never: *ALONE,
+            ..Self::default()
+        }
     }
 
     /// Nothing has come. The task is woken soon if it is worth to look again; otherwise only by the input.
@@ -49,7 +66,12 @@ impl Linger {
             look_again(context);
             return;
         };
-        if since.elapsed() < LINGER {
+        let passed = since.elapsed();
+        if passed < LINGER {
+            if passed > LINGER / 5 {
+                // Whoever is looked for may be waiting for this very core.
+                thread::yield_now();
+            }
             look_again(context);
             return;
         }
@@ -74,7 +96,6 @@ mod tests {
             atomic::{AtomicU32, Ordering},
         },
         task::{Wake, Waker},
-        thread,
     };
 
     use super::*;

@@ -390,7 +390,7 @@ where
 
 async fn read_loop<R: AsyncRead + Unpin>(input: R, shared: Arc<Shared>, options: Options) {
     let mut frames = FrameReader::new(input);
-    let mut linger = Linger::default();
+    let mut linger = Linger::new();
     // Bytes of the stream that are counted with what waits. What stands between two messages that wait
     // shares their memory, so it counts with the second.
     let mut counted = 0;

@@ -137,6 +137,11 @@ pub trait Services: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
+    /// Hears that a message about a stream could not be read, and why. It must not wait.
+    fn unreadable(&self, plugin: &str, stream: &str, why: &str) {
+        let _ = (plugin, stream, why);
+    }
+
     /// Hears what a person should know. It must not wait.
     fn notice(&self, notice: Notice) {
         let _ = notice;

@@ -22,6 +22,7 @@ mod generation;
 mod handshake;
 mod launch;
 mod process;
+pub mod provider;
 pub mod redact;
 mod sidecar;
 

@@ -24,7 +24,7 @@ use reasonix_extension_protocol::{
     },
 };
 use reasonix_extension_wire::{
-    CallError, CloseReason, Connection, Options, Peer, Router, RpcError, Unsound,
+    CallError, CloseReason, Connection, Incoming, Options, Peer, Router, RpcError, Unsound,
     content::ContentStore,
 };
 use tokio::{
@@ -463,6 +463,8 @@ impl Sidecar {
                 if timeout(LEAVE, self.0.process.exited()).await.is_err() {
                     self.0.process.kill_and_reap().await;
                 }
+                // What it said last is heard.
+                let _ = timeout(GRACE, peer.handled()).await;
                 peer.close();
                 self.0.state.send_replace(State::Stopped);
             })
@@ -491,7 +493,19 @@ fn connect(pipes: Pipes, shared: &Arc<Shared>, store: &ContentStore) -> Connecti
     let with = || shared.clone();
     let (publish, ask, chunk, end) = (with(), with(), with(), with());
     let store = store.clone();
+    let unreadable = {
+        let shared = shared.clone();
+        move |notification: &Incoming, error: &RpcError| {
+            // Whatever else is wrong with it, whose it is may be plain.
+            let params = notification.params().unwrap_or_default();
+            if let Ok(Named { stream_id }) = serde_json::from_slice(params) {
+                let why = redact::excerpt(error.message.expose());
+                shared.services.unreadable(&shared.plugin, &stream_id, &why);
+            }
+        }
+    };
     let router = Router::new()
+        .on_unreadable(unreadable)
         .on_request::<ContentRead, _, _>(move |params, _| {
             let page = store.read(&params);
             async move { page }
@@ -513,6 +527,13 @@ fn connect(pipes: Pipes, shared: &Arc<Shared>, store: &ContentStore) -> Connecti
             end.services.stream_end(&end.plugin, params)
         });
     Connection::start(pipes.stdout, pipes.stdin, router, options)
+}
+
+/// A message of a stream, of which nothing but the stream is read.
+#[derive(serde::Deserialize)]
+struct Named {
+    #[serde(rename = "streamId")]
+    stream_id: String,
 }
 
 /// Introduces the two sides to each other, or says why not.

@@ -1,7 +1,7 @@
 //! What handles the requests and notifications of a peer: one trait, and a table of typed handlers. Knows
 //! no stream.
 
-use std::{collections::HashMap, fmt, pin::Pin};
+use std::{collections::HashMap, fmt, pin::Pin, sync::Arc};
 
 use reasonix_extension_protocol::{
     ErrorReason, decode_params, encode,
@@ -122,7 +122,10 @@ type NotificationHandler = Box<dyn Fn(Incoming, Peer) -> BoxFuture<()> + Send + 
 pub struct Router {
     requests: HashMap<MethodName, RequestHandler>,
     notifications: HashMap<MethodName, NotificationHandler>,
+    unreadable: Option<Arc<Unreadable>>,
 }
+
+type Unreadable = dyn Fn(&Incoming, &RpcError) + Send + Sync;
 
 impl Router {
     /// A router without handlers.
@@ -151,6 +154,17 @@ impl Router {
         self
     }
 
+    /// Hears of notifications whose params are unsound, with what is wrong; nobody else does. For handlers that
+    /// are added after this.
+    #[must_use]
+    pub fn on_unreadable(
+        mut self,
+        hear: impl Fn(&Incoming, &RpcError) + Send + Sync + 'static,
+    ) -> Self {
+        self.unreadable = Some(Arc::new(hear));
+        self
+    }
+
     /// Handles the notifications of a method; those whose params are unsound are dropped. The last handler
     /// of a method stays.
     #[must_use]
@@ -160,10 +174,16 @@ impl Router {
         F: Fn(M::Params, Peer) -> T + Send + Sync + 'static,
         T: Future<Output = ()> + Send + 'static,
     {
+        let unreadable = self.unreadable.clone();
         let handler = move |notification: Incoming, peer| -> BoxFuture<()> {
             match notification.decode::<M>() {
                 Ok(params) => Box::pin(handler(params, peer)),
-                Err(_) => Box::pin(std::future::ready(())),
+                Err(error) => {
+                    if let Some(hear) = &unreadable {
+                        hear(&notification, &error);
+                    }
+                    Box::pin(std::future::ready(()))
+                }
             }
         };
         self.notifications.insert(M::NAME, Box::new(handler));

@@ -15,15 +15,13 @@ use reasonix_extension_protocol::{
     },
 };
 
-use super::{digest, hex};
+use super::{digest, random_name};
 use crate::RpcError;
 
 /// Values that are kept at most. What a running call needs does not count.
 const MAX_OBJECTS: usize = 64;
 /// Bytes that are kept at most, beside what running calls need: a few of the largest values.
 const MAX_BYTES: u64 = 4 * CONTENT_REF_OBJECT_BYTES;
-/// Random bytes of a reference.
-const REF_BYTES: usize = 12;
 
 /// The values of one connection.
 #[derive(Clone, Debug, Default)]
@@ -261,9 +259,7 @@ fn internal(error: impl std::fmt::Display) -> RpcError {
 
 /// A reference that nobody can guess.
 fn random_reference() -> Result<ContentRef, RpcError> {
-    let mut bytes = [0; REF_BYTES];
-    getrandom::fill(&mut bytes).map_err(internal)?;
-    ContentRef::new(format!("content_{}", hex(&bytes))).map_err(internal)
+    ContentRef::new(random_name("content_")?).map_err(internal)
 }
 
 #[cfg(test)]
